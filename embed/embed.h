@@ -3,7 +3,10 @@
  *
  *     table     key -> row of `width` numbers, and one more where `linear`: the weight of a linear model
  *     bag       the keys of one field of one sample: none, one, or several
- *     pooled    [samples, fields * stride]: of each bag the sum of its rows; stride = width + linear
+ *     weight    of a key in a bag: its row counts so often, 1 where nothing is said
+ *     pooled    [samples, fields * stride]: of each bag the sum of weight * row; stride = width + linear. With
+ *               `squares` one more column: the sum of weight^2 |v|^2 over all keys of the sample, where v is the first
+ *               `width` numbers of a row
  *
  *     WEFT_TRY(embed_open(comm, &desc, most, &table));
  *     for (...) {
@@ -67,8 +70,10 @@ enum { EMBED_MODES_COUNT = EMBED_MODE_AUTO };
 
 typedef struct embed_desc {
     int fields;
-    int width;   /* numbers of a row that are summed, 0 where only `linear` is kept */
-    bool linear; /* one more number a row, which begins as 0 */
+    int width;     /* numbers of a row that are summed, 0 where only `linear` is kept */
+    bool linear;   /* one more number a row, which begins as 0 */
+    bool squares;  /* embed_forward gives the sum of squares of a sample, too */
+    bool weighted; /* bags may have weights */
     embed_number number;
     embed_rule rule;
     double epsilon;      /* of Adagrad and Adam; 0: that of the rule */
@@ -88,9 +93,11 @@ typedef struct embed_bags {
     int fields;
     const int64_t *at;   /* [samples * fields + 1], rising from 0 */
     const uint64_t *key; /* [at[samples * fields]] */
+    const float *weight; /* of each key; NULL: 1. Only of a table that is `weighted` */
 } embed_bags;
 
-/* Numbers of a sample that embed_sums_forward makes, in this order; each is a sum over the keys of all its bags. */
+/* Numbers of a sample that embed_sums_forward makes, in this order; each is a sum over the keys of all its bags, of
+ * weight times what stands here, of squares weight^2. */
 typedef struct embed_sums {
     bool rows;           /* rows: `stride` numbers */
     bool squares;        /* the sum of squares of a row's `width` numbers: 1 number */
@@ -112,9 +119,9 @@ typedef struct embed_figures {
  */
 weft_status embed_open(weft_comm *comm, const embed_desc *desc, int64_t most, embed_table **table);
 void embed_close(embed_table *table); /* NULL is fine */
-/* [out] pooled: [bags->samples, fields * stride] with leading dimension ld. training: counts what was seen and makes
- * rows of admitted keys; else a key without a row adds nothing. The bags must live until embed_backward. Collective.
- * WEFT_ERR_RESOURCE: no memory. */
+/* [out] pooled: [bags->samples, fields * stride + squares] with leading dimension ld. training: counts what was seen
+ * and makes rows of admitted keys; else a key without a row adds nothing. The bags must live until embed_backward.
+ * Collective. WEFT_ERR_RESOURCE: no memory. */
 weft_status embed_forward(embed_table *table, const embed_bags *bags, bool training, float *pooled, int64_t ld);
 /* Updates the rows of the last training pass by the gradient of `pooled`. rate: the learning rate. Collective. */
 weft_status embed_backward(embed_table *table, const float *dpooled, int64_t ld, double rate);

@@ -14,29 +14,102 @@ enum { CHUNK = 4096, BLOCK = 1 << 16 };
 
 /* ---- a row ------------------------------------------------------------------------------------------------------- */
 
-/* Ids that all rows have at most: words are counted, and ids that are hashes may all differ. */
 int64_t click_rows_ids(const click_rows *rows)
 {
     int64_t ids = 0;
     for (int f = 0; f < rows->fields; ++f) {
-        const table_field *field = &rows->table.schema.field[rows->field[f]];
-        ids += field->kind == TABLE_CATEGORY ? words_count(field->words) + 1 : rows->table.rows;
+        ids += rows->field[f].ids;
     }
     return ids;
 }
 
-void click_rows_keys(const click_rows *rows, int64_t row, uint64_t *key)
+/* The code of a field's cell, below 0 where it is missing. */
+static int32_t code_of(const click_rows *rows, const click_field *field, int64_t row)
 {
-    for (int f = 0; f < rows->fields; ++f) {
-        const table_column *c = &rows->table.column[rows->field[f]];
-        if (c->kind == TABLE_CATEGORY) {
-            const int32_t code = ((const int32_t *)c->data)[row];
-            key[f] = code < 0 ? rows->missing_key[f] : rows->word_key[f][code];
-        } else {
-            const uint64_t id = ((const uint64_t *)c->data)[row];
-            key[f] = id == TABLE_NO_ID ? rows->missing_key[f] : click_key_of_id(f, id, rows->hash_bits);
+    return ((const int32_t *)rows->table.column[field->column].data)[row];
+}
+
+int64_t click_rows_size(const click_rows *rows, int64_t row, int f)
+{
+    const click_field *field = &rows->field[f];
+    if (field->column == CLICK_GIVEN) {
+        return rows->table.sparse.start[row + 1] - rows->table.sparse.start[row];
+    }
+    if (!field->several) {
+        return 1;
+    }
+    const int32_t code = code_of(rows, field, row);
+    return code < 0 ? 0 : field->cells.at[code + 1] - field->cells.at[code];
+}
+
+/* The key of a field that has one id a row. */
+static uint64_t key_of_cell(const click_rows *rows, int64_t row, int f)
+{
+    const click_field *field = &rows->field[f];
+    if (field->word_key != NULL) {
+        const int32_t code = code_of(rows, field, row);
+        return code < 0 ? field->missing_key : field->word_key[code];
+    }
+    const uint64_t id = ((const uint64_t *)rows->table.column[field->column].data)[row];
+    return id == TABLE_NO_ID ? field->missing_key : click_key_of_id(f, id, rows->hash_bits);
+}
+
+/* Keys of a field with several ids, and the value of each pair INDEX:VALUE. An index is what the file says, whatever
+ * the first one is. */
+static void keys_of_bag(const click_rows *rows, int64_t row, int f, int64_t count, uint64_t *key, float *weight)
+{
+    const click_field *field = &rows->field[f];
+    const table_sparse *given = &rows->table.sparse;
+    if (field->several) {
+        const int32_t *word = count > 0 ? field->cells.word + field->cells.at[code_of(rows, field, row)] : NULL;
+        for (int64_t i = 0; i < count; ++i) {
+            key[i] = field->word_key[word[i]];
+        }
+        return;
+    }
+    for (int64_t i = 0; i < count; ++i) {
+        const int64_t entry = given->start[row] + i;
+        key[i] = click_key_of_id(f, mix64((uint64_t)(given->base + sparse_feature(given, entry))), rows->hash_bits);
+        if (rows->weighted) {
+            weight[i] *= given->value[entry];
         }
     }
+}
+
+void click_rows_keys(const click_rows *rows, int64_t row, uint64_t *key, float *weight)
+{
+    for (int f = 0; f < rows->fields; ++f) {
+        if (rows->field[f].sized == NULL) {
+            *key++ = key_of_cell(rows, row, f);
+            if (rows->weighted) {
+                *weight++ = 1.0F;
+            }
+            continue;
+        }
+        const int64_t count = click_rows_size(rows, row, f);
+        for (int64_t i = 0; i < count && rows->weighted; ++i) {
+            weight[i] = rows->pooling == CLICK_POOLING_MEAN ? 1.0F / (float)count : 1.0F;
+        }
+        keys_of_bag(rows, row, f, count, key, weight);
+        key += count;
+        weight += rows->weighted ? count : 0;
+    }
+}
+
+int64_t click_rows_most(const click_rows *rows, int64_t samples)
+{
+    int64_t most = 0;
+    for (int f = 0; f < rows->fields; ++f) {
+        const click_field *field = &rows->field[f];
+        int64_t left = samples;
+        most += field->sized == NULL ? samples : 0;
+        for (int64_t size = field->longest; field->sized != NULL && size > 0 && left > 0; --size) {
+            const int64_t count = field->sized[size] < left ? field->sized[size] : left;
+            most += size * count;
+            left -= count;
+        }
+    }
+    return most;
 }
 
 void click_rows_numbers(const click_rows *rows, const click_scaling *scaling, int64_t row, float *value)
@@ -129,37 +202,91 @@ done:
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
-/* Infinite numbers cannot be scaled, and the hash names the content: each rank looks at a share of the rows. */
-static weft_status look_through(weft_comm *comm, click_rows *rows, const char *path)
+/* What is summed up over rows. */
+typedef struct row_facts {
+    uint64_t hash;
+    int64_t weights; /* ids whose weight is not 1 */
+} row_facts;
+
+static weft_status look_at_given(const click_rows *rows, int64_t row, const char *path, row_facts *facts)
+{
+    const table_sparse *given = &rows->table.sparse;
+    for (int64_t e = given->start[row]; e < given->start[row + 1]; ++e) {
+        WEFT_CHECK(isfinite(given->value[e]), WEFT_ERR_DATA,
+                   "%s: row %lld, index %lld: the value is not finite: leave the pair out", path, (long long)row,
+                   (long long)(given->base + sparse_feature(given, e)));
+        facts->hash += table_hash_number(row, sparse_feature(given, e), given->value[e]);
+        facts->weights += given->value[e] != 1.0F;
+    }
+    return WEFT_OK;
+}
+
+/* Infinite numbers cannot be scaled, and the hash names the content. key, value: scratch. */
+static weft_status look_at_row(const click_rows *rows, int64_t row, const char *path, uint64_t *key, float *value,
+                               row_facts *facts)
+{
+    const click_scaling plain = {.kind = CLICK_SCALING_OFF};
+    char text[96];
+    int64_t ids = 0;
+    for (int f = 0; f < rows->fields; ++f) {
+        const int64_t size = click_rows_size(rows, row, f);
+        ids += size;
+        if (rows->field[f].sized != NULL) {
+            rows->field[f].sized[size] += 1;
+        }
+        if (rows->field[f].column == CLICK_GIVEN) {
+            WEFT_TRY(look_at_given(rows, row, path, facts));
+        }
+    }
+    click_rows_keys(rows, row, key, value);
+    facts->hash += mix64((uint64_t)row * 256 + rows->label[row]);
+    for (int64_t i = 0; i < ids; ++i) {
+        facts->hash += mix64(key[i] ^ mix64((uint64_t)row));
+    }
+    click_rows_numbers(rows, &plain, row, value);
+    for (int64_t c = 0; c < rows->numbers; ++c) {
+        facts->hash += table_hash_number(row, c, value[c]);
+        WEFT_CHECK(!isinf(value[c]), WEFT_ERR_DATA, "%s: row %lld, %s: infinite: leave the cell empty", path,
+                   (long long)row, schema_say(&rows->table.schema, rows->number[c], text));
+    }
+    return WEFT_OK;
+}
+
+static weft_status look_at_share(const weft_comm *comm, click_rows *rows, const char *path, row_facts *facts)
 {
     const int64_t all = rows->table.rows, first = all * comm_rank(comm) / comm_size(comm);
     const int64_t end = all * (comm_rank(comm) + 1) / comm_size(comm);
-    const click_scaling plain = {.kind = CLICK_SCALING_OFF};
-    uint64_t *key = NULL, hash = 0;
+    int64_t longest = 0;
+    uint64_t *key = NULL;
     float *value = NULL;
-    char text[96];
-    weft_status status = WEFT_NEW(&key, rows->fields, WEFT_MEM_WORKSPACE);
-    status = status == WEFT_OK ? WEFT_NEW(&value, rows->numbers, WEFT_MEM_WORKSPACE) : status;
+    for (int f = 0; f < rows->fields; ++f) {
+        longest += rows->field[f].longest;
+    }
+    weft_status status = WEFT_NEW(&key, longest, WEFT_MEM_WORKSPACE);
+    status = status == WEFT_OK ? WEFT_NEW(&value, rows->numbers + longest, WEFT_MEM_WORKSPACE) : status;
     for (int64_t i = first; i < end && status == WEFT_OK; ++i) {
-        click_rows_keys(rows, i, key);
-        click_rows_numbers(rows, &plain, i, value);
-        hash += mix64((uint64_t)i * 256 + rows->label[i]);
-        for (int f = 0; f < rows->fields; ++f) {
-            hash += mix64(key[f] ^ mix64((uint64_t)i));
-        }
-        for (int64_t c = 0; c < rows->numbers; ++c) {
-            hash += table_hash_number(i, c, value[c]);
-            if (isinf(value[c])) {
-                status = weft_fail(WEFT_ERR_DATA, "%s: row %lld, %s: infinite: leave the cell empty", path,
-                                   (long long)i, schema_say(&rows->table.schema, rows->number[c], text));
-                break;
-            }
-        }
+        status = look_at_row(rows, i, path, key, value, facts);
     }
     WEFT_FREE_ALL(key, value);
-    WEFT_TRY(comm_agree(comm, status));
-    WEFT_TRY(comm_allreduce(comm, &hash, 1, WEFT_DTYPE_I64, COMM_SUM));
-    rows->hash = hash;
+    return status;
+}
+
+/* Each rank looks at a share of the rows. */
+static weft_status look_through(weft_comm *comm, click_rows *rows, const char *path)
+{
+    row_facts facts = {0};
+    WEFT_TRY(comm_agree(comm, look_at_share(comm, rows, path, &facts)));
+    WEFT_TRY(comm_allreduce(comm, &facts.hash, 1, WEFT_DTYPE_I64, COMM_SUM));
+    WEFT_TRY(comm_allreduce(comm, &facts.weights, 1, WEFT_DTYPE_I64, COMM_SUM));
+    for (int f = 0; f < rows->fields; ++f) {
+        const click_field *field = &rows->field[f];
+        if (field->sized != NULL) {
+            WEFT_TRY(comm_allreduce(comm, field->sized, field->longest + 1, WEFT_DTYPE_I64, COMM_SUM));
+        }
+    }
+    rows->hash = facts.hash;
+    rows->weighted = rows->weighted || facts.weights > 0;
+    click_bags_tell(rows, path);
     return WEFT_OK;
 }
 
@@ -181,11 +308,11 @@ weft_status click_rows_open(weft_comm *comm, const char *const *path, int paths,
 
 void click_rows_close(click_rows *rows)
 {
-    for (int f = 0; f < rows->fields && rows->word_key != NULL; ++f) {
-        weft_free(rows->word_key[f]);
+    for (int f = 0; f < rows->fields && rows->field != NULL; ++f) {
+        WEFT_FREE_ALL(rows->field[f].word_key, rows->field[f].sized);
+        click_bag_free(&rows->field[f].cells);
     }
-    WEFT_FREE_ALL(rows->field, rows->number, rows->word_key, rows->missing_key, rows->label, rows->split, rows->train,
-                  rows->eval);
+    WEFT_FREE_ALL(rows->field, rows->number, rows->label, rows->split, rows->train, rows->eval);
     name_list_free(&rows->field_name);
     name_list_free(&rows->number_name);
     table_close(&rows->table);

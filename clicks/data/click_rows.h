@@ -1,7 +1,9 @@
 /*
  * clicks/data/click_rows.h: a table as models of clicks read it: fields of ids, numbers, and what was clicked.
  *
- *     fields    columns of words and of ids: each cell is an id of its field, a missing one an id, too
+ *     fields    columns of words and of ids: each cell is an id of its field, a missing one an id, too; columns whose
+ *               cells hold several ids (click_bags.h), a missing one none; and the pairs INDEX:VALUE of a LIBSVM file,
+ *               of which all are one field, with the index as an id and the value as its weight
  *     numbers   columns of numbers: by standard scaling, behind a logarithm or not; a missing one becomes 0
  *     target    two words, of which the later in the order of their bytes is a click; or numbers, 1 and 0, or those
  *               from `positive` on
@@ -12,6 +14,7 @@
 #pragma once
 
 #include "clicks/click_batch.h"
+#include "clicks/data/click_bags.h"
 #include "clicks/data/click_scaling.h"
 #include "io/name_list.h"
 #include "table/table.h"
@@ -26,20 +29,40 @@ typedef struct click_rows_options {
     uint64_t seed;            /* of the split */
     double positive;          /* a target of numbers counts as a click from this on; NaN: it is 0 or 1 */
     int hash_bits;            /* ids of a field are one of 2^bits; 0: their hash as it is */
+    const name_list *bags;    /* columns whose cells hold several ids; NULL: none */
+    const char *separator;    /* between them */
+    click_pooling pooling;    /* of several ids */
     const name_list *fields;  /* columns in this order, as a trained model has them; NULL: those of the table */
     const name_list *numbers; /* the same of numbers */
     bool trained;             /* a model answers: all rows are evaluated, and none trains */
 } click_rows_options;
+
+/* The name of the field that a LIBSVM file's pairs are, and what stands in the place of its column. */
+#define CLICK_GIVEN_NAME "index:value"
+enum { CLICK_GIVEN = -1 };
+
+typedef struct click_field {
+    int column;
+    bool several;          /* cells hold several ids */
+    click_bag_cells cells; /* of such a column */
+    uint64_t *word_key;    /* keys of a category's words by their codes, or of the words of `cells`; NULL: of neither */
+    uint64_t missing_key;
+    int64_t ids;     /* different ones, at most */
+    int64_t longest; /* ids of a row, at most */
+    int64_t *sized;  /* [longest + 1] how many rows have so many ids; NULL: all have one */
+} click_field;
 
 typedef struct click_rows {
     weft_table table;
     int fields;
     int64_t numbers;
     name_list field_name, number_name;
-    int *field, *number;   /* [fields], [numbers] columns of the table */
-    uint64_t **word_key;   /* [fields] keys of the words of a category by their codes; NULL: the field is of ids */
-    uint64_t *missing_key; /* [fields] */
+    click_field *field; /* [fields] */
+    int *number;        /* [numbers] columns of the table */
     int hash_bits;
+    click_pooling pooling;
+    bool bags;     /* a field of a row may have none or several ids */
+    bool weighted; /* ids have weights */
     bool labelled;
     uint8_t *label; /* [table.rows] 1: a click, 0: none, CLICK_NO_LABEL */
     uint8_t *split; /* [table.rows] TRAIN_SPLIT_NONE without a label */
@@ -62,8 +85,13 @@ void click_rows_close(click_rows *rows); /* zeros are fine */
 
 /* Ids that all rows have at most: words are counted, and ids that are hashes may all differ. */
 int64_t click_rows_ids(const click_rows *rows);
-/* [out] key: [fields] of a row. Any thread. */
-void click_rows_keys(const click_rows *rows, int64_t row, uint64_t *key);
+/* Ids of a field of a row. Any thread. */
+int64_t click_rows_size(const click_rows *rows, int64_t row, int field);
+/* [out] key, weight: of a row's ids, field after field. weight: NULL, or left as it is, unless rows->weighted. Any
+ * thread. */
+void click_rows_keys(const click_rows *rows, int64_t row, uint64_t *key, float *weight);
+/* The most ids that any `samples` rows have together. */
+int64_t click_rows_most(const click_rows *rows, int64_t samples);
 /* [out] value: [numbers] of a row, scaled. Any thread. */
 void click_rows_numbers(const click_rows *rows, const click_scaling *scaling, int64_t row, float *value);
 

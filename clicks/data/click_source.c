@@ -17,7 +17,8 @@ typedef struct slot {
     batch_share share;
     int64_t *row;  /* [most] */
     int64_t *at;   /* [most * fields + 1] */
-    uint64_t *id;  /* [most * fields] keys */
+    uint64_t *id;  /* [most_ids] keys */
+    float *weight; /* [most_ids] of ids, where they have weights */
     float *number; /* [most, numbers] */
     float *target; /* [most] */
     uint8_t *split, *mask;
@@ -35,7 +36,7 @@ struct click_source {
     train_source source;
     slot slot[BATCH_SLOTS];
     int slots;
-    int64_t most;
+    int64_t most, most_ids; /* samples and ids of a batch */
     batch_loader *loader;
 };
 
@@ -54,6 +55,17 @@ static void enter_epoch(click_source *s, const batch_key *key)
     }
 }
 
+/* Where the ids of each field of each sample begin. */
+static void place_ids(const click_rows *rows, slot *to)
+{
+    int64_t *at = to->at;
+    for (int64_t i = 0; i < to->share.count; ++i) {
+        for (int f = 0; f < rows->fields; ++f, ++at) {
+            at[1] = at[0] + click_rows_size(rows, to->row[i], f);
+        }
+    }
+}
+
 static weft_status begin_batch(void *self, int number, const batch_key *key, int64_t *rows)
 {
     click_source *s = self;
@@ -69,6 +81,9 @@ static weft_status begin_batch(void *self, int number, const batch_key *key, int
         to->row[i] = key->training ? s->rows->train[click_order_at(&s->order, to->share.begin + i)]
                                    : s->rows->eval[to->share.begin + i];
     }
+    if (s->rows->bags) {
+        place_ids(s->rows, to);
+    }
     *rows = to->share.count;
     return WEFT_OK;
 }
@@ -80,7 +95,8 @@ static weft_status make_row(void *self, int number, int64_t i, int worker)
     const click_rows *rows = s->rows;
     const int64_t row = to->row[i];
     (void)worker;
-    click_rows_keys(rows, row, to->id + i * rows->fields);
+    const int64_t at = to->at[i * rows->fields];
+    click_rows_keys(rows, row, to->id + at, rows->weighted ? to->weight + at : NULL);
     click_rows_numbers(rows, s->options.scaling, row, to->number + i * rows->numbers);
     to->target[i] = rows->label[row] == CLICK_NO_LABEL ? NAN : (float)rows->label[row];
     to->split[i] = rows->split[row];
@@ -104,7 +120,11 @@ static void describe(const click_source *s, slot *b)
 {
     const int64_t rows = b->share.count;
     b->batch = (click_batch){
-        .bags = {.samples = rows, .fields = s->rows->fields, .at = b->at, .key = b->id},
+        .bags = {.samples = rows,
+                 .fields = s->rows->fields,
+                 .at = b->at,
+                 .key = b->id,
+                 .weight = s->rows->weighted ? b->weight : NULL},
         .numbers = s->rows->numbers,
         .number = b->number,
         .sample_id = b->row,
@@ -168,34 +188,34 @@ static weft_status next_batch(void *self, const train_pass *pass, train_batch *b
 
 int64_t click_source_bytes(const click_rows *rows, int64_t samples, int loaders)
 {
-    const int64_t row = 8 + 16 * (int64_t)rows->fields + 4 * rows->numbers + 8 + 5;
-    return batch_loader_slots(loaders) * samples * row;
+    const int64_t row = 8 + 8 * (int64_t)rows->fields + 4 * rows->numbers + 8 + 5, id = rows->weighted ? 12 : 8;
+    return batch_loader_slots(loaders) * (samples * row + click_rows_most(rows, samples) * id);
 }
 
-/* Every field of a row has one id. */
 static weft_status create_slot(const click_source *s, slot *b)
 {
-    const int64_t most = s->most, keys = most * s->rows->fields;
+    const int64_t most = s->most, bags = most * s->rows->fields;
     WEFT_TRY(tensor_create(s->hal, WEFT_DTYPE_F32, most, 1, WEFT_MEM_CLICKS, &b->device_target));
     for (int m = 0; m < TRAIN_SPLITS; ++m) {
         WEFT_TRY(tensor_create(s->hal, WEFT_DTYPE_U8, most, 1, WEFT_MEM_CLICKS, &b->device_mask[m]));
     }
     WEFT_TRY(WEFT_NEW(&b->row, most, WEFT_MEM_CLICKS));
-    WEFT_TRY(WEFT_NEW(&b->at, keys + 1, WEFT_MEM_CLICKS));
-    WEFT_TRY(WEFT_NEW(&b->id, keys, WEFT_MEM_CLICKS));
+    WEFT_TRY(WEFT_NEW(&b->at, bags + 1, WEFT_MEM_CLICKS));
+    WEFT_TRY(WEFT_NEW(&b->id, s->most_ids, WEFT_MEM_CLICKS));
+    WEFT_TRY(s->rows->weighted ? WEFT_NEW(&b->weight, s->most_ids, WEFT_MEM_CLICKS) : WEFT_OK);
     WEFT_TRY(WEFT_NEW(&b->number, most * s->rows->numbers, WEFT_MEM_CLICKS));
     WEFT_TRY(WEFT_NEW(&b->target, most, WEFT_MEM_CLICKS));
     WEFT_TRY(WEFT_NEW(&b->split, most, WEFT_MEM_CLICKS));
     WEFT_TRY(WEFT_NEW(&b->mask, most, WEFT_MEM_CLICKS));
-    for (int64_t i = 0; i <= keys; ++i) {
-        b->at[i] = i;
+    for (int64_t i = 0; i <= bags; ++i) {
+        b->at[i] = i; /* where every field of a row has one id */
     }
     return WEFT_OK;
 }
 
 static void destroy_slot(slot *b)
 {
-    WEFT_FREE_ALL(b->row, b->at, b->id, b->number, b->target, b->split, b->mask);
+    WEFT_FREE_ALL(b->row, b->at, b->id, b->weight, b->number, b->target, b->split, b->mask);
     tensor_destroy(&b->device_target);
     for (int m = 0; m < TRAIN_SPLITS; ++m) {
         tensor_destroy(&b->device_mask[m]);
@@ -227,6 +247,7 @@ static weft_status create_parts(click_source *s)
     const int64_t train_rows = batch_order_most(&training, 1, s->ranks);
     const int64_t eval_rows = batch_order_most(&evaluation, 1, s->ranks);
     s->most = train_rows > eval_rows ? train_rows : eval_rows;
+    s->most_ids = click_rows_most(s->rows, s->most);
     s->slots = batch_loader_slots(o->loaders);
     for (int i = 0; i < s->slots; ++i) {
         WEFT_TRY(create_slot(s, &s->slot[i]));

@@ -13,6 +13,7 @@
 typedef struct click_fields {
     int64_t fields, width, stride;
     bool linear, fm;
+    bool of_ids; /* fm adds up pairs of ids, not of fields: behind the fields stands a sample's sum of squares of ids */
     const float *pooled;
     float *dpooled;
     int64_t ld; /* of pooled and dpooled */

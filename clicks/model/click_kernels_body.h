@@ -49,6 +49,7 @@ static void gather(const click_fields *a, int64_t begin, int64_t end)
             squares += gather_field(a, v, a->x != NULL ? a->x + s * a->ld_x + f * a->width : NULL, sum);
             logit += a->linear ? v[a->width] : 0.0F;
         }
+        squares = a->of_ids ? *v : squares;
         for (int64_t d = 0; a->fm && d < a->width; ++d) {
             of_sum += sum[d] * sum[d];
         }
@@ -65,9 +66,10 @@ static void spread_field(const click_fields *a, const float *restrict v, const f
         memset(dv, 0, (size_t)a->width * sizeof *dv);
     }
     if (a->fm) {
+        const float own = a->of_ids ? 0.0F : 1.0F;
 #pragma omp simd
         for (int64_t d = 0; d < a->width; ++d) {
-            dv[d] += dlogit * (sum[d] - v[d]);
+            dv[d] += dlogit * (sum[d] - own * v[d]);
         }
     }
     if (a->linear) {
@@ -83,6 +85,9 @@ static void spread(const click_fields *a, int64_t begin, int64_t end)
             const int64_t at = s * a->ld + f * a->stride;
             spread_field(a, a->pooled + at, sum, a->dlogit[s],
                          a->dx != NULL ? a->dx + s * a->ld_x + f * a->width : NULL, a->dpooled + at);
+        }
+        if (a->of_ids) {
+            a->dpooled[s * a->ld + a->fields * a->stride] = -0.5F * a->dlogit[s];
         }
     }
 }

@@ -2,10 +2,12 @@
  * clicks/model/click_kinds.h: what models of clicks are made of. The logit of a sample is a bias and the sum of what a
  * model's parts make of the sample's fields and numbers.
  *
- *     x = [v_1 .. v_F | numbers]     v_f: the sum of the rows that the bag of field f names, `width` numbers
+ *     x = [v_1 .. v_F | numbers]     v_f: the sum of the rows that the bag of field f names, times the weights of its
+ *                                    ids, `width` numbers
  *
  *     linear    a weight for each id and number     H. McMahan et al., KDD 2013, doi:10.1145/2487575.2488200
- *     fm        sum over pairs of fields of <v_f, v_g>               S. Rendle, ICDM 2010, doi:10.1109/ICDM.2010.127
+ *     fm        sum over pairs of ids, within a bag too, of w_i w_j <v_i, v_j>
+ *                                                   S. Rendle, ICDM 2010, doi:10.1109/ICDM.2010.127
  *     deep      an MLP over x                       H.-T. Cheng et al., DLRS 2016, arXiv 1606.07792
  *     crossed   x_l+1 = x_0 (x_l . w_l) + b_l + x_l, then x_L . w    R. Wang et al., ADKDD 2017, arXiv 1708.05123
  *     matrix    x_l+1 = x_0 * (W_l x_l + b_l) + x_l, then x_L . w    R. Wang et al., WWW 2021, arXiv 2008.13535

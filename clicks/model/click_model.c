@@ -50,12 +50,6 @@ bool click_model_linear(click_kind kind)
     return click_kind_of(kind)->linear;
 }
 
-static const char *word_of(click_kind kind)
-{
-    static const char *const words[] = {CLICK_MODELS(CHOICE_NAME)};
-    return words[kind];
-}
-
 static bool has_parts(const click_kind_row *kind)
 {
     bool has = false;
@@ -77,6 +71,17 @@ bool click_model_sums(const click_model_desc *desc, embed_sums *sums)
     return !has_parts(click_row_of(desc));
 }
 
+bool click_model_squares(const click_model_desc *desc)
+{
+    return desc->bags && click_row_of(desc)->fm && !takes_sums(desc);
+}
+
+static const char *word_of(click_kind kind)
+{
+    static const char *const words[] = {CLICK_MODELS(CHOICE_NAME)};
+    return words[kind];
+}
+
 /* Columns of x. */
 static int64_t x_columns(const click_model_desc *desc)
 {
@@ -87,7 +92,8 @@ static int64_t x_columns(const click_model_desc *desc)
 static int64_t pooled_columns(const click_model_desc *desc)
 {
     const int64_t sums = desc->width + 1 + (click_row_of(desc)->fm ? 1 : 0);
-    return takes_sums(desc) ? sums : click_row_of(desc)->linear ? desc->fields * (int64_t)(desc->width + 1) : 0;
+    const int64_t bags = desc->fields * (int64_t)(desc->width + 1) + (click_model_squares(desc) ? 1 : 0);
+    return takes_sums(desc) ? sums : click_row_of(desc)->linear ? bags : 0;
 }
 
 static weft_status declare(click_model *model)
@@ -197,6 +203,7 @@ static click_fields fields_of(const click_model *model, const click_pass *pass)
                           .stride = model->desc.width + 1,
                           .linear = true,
                           .fm = model->kind->fm,
+                          .of_ids = click_model_squares(&model->desc),
                           .pooled = model->pooled.data,
                           .dpooled = model->dpooled.data,
                           .ld = model->pooled.ld,

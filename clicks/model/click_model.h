@@ -50,6 +50,7 @@ typedef struct click_model_desc {
     double dropout;     /* behind each layer of deep and the top MLP, 0 to less than 1 */
     bool bf16;          /* activations of MLPs */
     bool sums;          /* the table has mode EMBED_DES: lr and fm take sums over ids of it (click_sums.h) */
+    bool bags;          /* a field of a sample may have other than one id of weight 1 */
     bool training;      /* backward passes happen too */
     /* Learning rate of the rows: that of step `pass->step` of `steps` of epoch pass->epoch - 1. Must outlive the model;
      * NULL where no backward pass happens. */
@@ -69,13 +70,15 @@ weft_status click_read_sizes(const char *flag, const char *text, click_sizes *si
 /* What a table of embeddings keeps for a model of this kind: numbers of a row, and whether one more for `linear`. */
 int click_model_width(click_kind kind, int width);
 bool click_model_linear(click_kind kind);
+/* Returns true if the table gives squares, too (embed_desc): pairs of ids are more than pairs of fields. */
+bool click_model_squares(const click_model_desc *desc);
 
 /* What lr and fm sum over the ids of a sample in mode des. Returns false for models that read rows of fields. */
 bool click_model_sums(const click_model_desc *desc, embed_sums *sums);
 
 /* WEFT_ERR_USAGE: layers that do not fit together. WEFT_ERR_UNSUPPORTED: the backend's memory is not the host's. table
- * and comm must outlive the model; table has click_model_width, click_model_linear and desc->fields. desc is copied.
- * Collective; desc is the same on all ranks, but for `samples`. */
+ * and comm must outlive the model; table has click_model_width, click_model_linear, click_model_squares and
+ * desc->fields. desc is copied. Collective; desc is the same on all ranks, but for `samples`. */
 weft_status click_model_create(weft_hal *hal, weft_comm *comm, const click_model_desc *desc, embed_table *table,
                                click_model **model);
 void click_model_destroy(click_model *model); /* NULL is fine. Collective */

@@ -1,21 +1,42 @@
 /* embed/exchange/bag_route.c: see embed/exchange/bag_route.h. */
 #include "embed/exchange/bag_route.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "embed/exchange/row_route.h"
 #include "embed/rows/row_store.h"
 
-/* A key on its way, in two halves so that an element is 12 bytes. Before a rank's keys goes one that holds how many
- * samples it has. */
+/* A key on its way, in two halves so that an element is 12 bytes, and 16 where keys have weights. Before a rank's keys
+ * goes one that holds how many samples it has. */
 typedef struct sent_bag {
     uint32_t key[2];
     uint32_t bag; /* of the sender's samples */
+    float weight; /* left out where no key has one */
 } sent_bag;
 
-static sent_bag make_sent(uint64_t key, int64_t bag)
+enum { BARE_BYTES = offsetof(sent_bag, weight) };
+
+/* Puts element `at` of a message. */
+static void put_sent(const bag_route *r, char *message, int64_t at, uint64_t key, int64_t bag, float weight)
 {
-    return (sent_bag){{(uint32_t)key, (uint32_t)(key >> 32)}, (uint32_t)bag};
+    const sent_bag sent = {{(uint32_t)key, (uint32_t)(key >> 32)}, (uint32_t)bag, weight};
+    if (r->weighted) {
+        memcpy(message + (size_t)at * sizeof sent, &sent, sizeof sent);
+    } else {
+        memcpy(message + (size_t)at * BARE_BYTES, &sent, BARE_BYTES);
+    }
+}
+
+static sent_bag get_sent(const bag_route *r, const char *message, int64_t at)
+{
+    sent_bag sent = {.weight = 1.0F};
+    if (r->weighted) {
+        memcpy(&sent, message + (size_t)at * sizeof sent, sizeof sent);
+    } else {
+        memcpy(&sent, message + (size_t)at * BARE_BYTES, BARE_BYTES);
+    }
+    return sent;
 }
 
 static uint64_t sent_key_of(const sent_bag *sent)
@@ -23,12 +44,17 @@ static uint64_t sent_key_of(const sent_bag *sent)
     return sent->key[0] | (uint64_t)sent->key[1] << 32;
 }
 
+static float weight_of(const embed_bags *bags, int64_t position)
+{
+    return bags->weight == NULL ? 1.0F : bags->weight[position];
+}
+
 /* ---- open and close ---------------------------------------------------------------------------------------------- */
 
-weft_status bag_route_open(weft_comm *comm, int fields, int64_t most, uint64_t seed, bag_route *r)
+weft_status bag_route_open(weft_comm *comm, int fields, bool weighted, int64_t most, uint64_t seed, bag_route *r)
 {
     const int ranks = comm_size(comm);
-    *r = (bag_route){.comm = comm, .seed = seed, .fields = fields, .most = most};
+    *r = (bag_route){.comm = comm, .seed = seed, .fields = fields, .weighted = weighted, .most = most};
     WEFT_TRY(WEFT_NEW(&r->first, ranks + 1, WEFT_MEM_ROWS));
     return WEFT_NEW(&r->count, ranks, WEFT_MEM_ROWS);
 }
@@ -38,7 +64,7 @@ void bag_route_close(bag_route *r)
     comm_exchange_destroy(r->keys);
     comm_exchange_destroy(r->sums);
     comm_exchange_destroy(r->gradients);
-    WEFT_FREE_ALL(r->first, r->count, r->at, r->key, r->gradient);
+    WEFT_FREE_ALL(r->first, r->count, r->at, r->key, r->weight, r->gradient);
     *r = (bag_route){0};
 }
 
@@ -64,10 +90,12 @@ static weft_status reserve_bags(bag_route *r, int64_t bags, int64_t keys)
         r->bags_held = bags;
     }
     if (keys > r->keys_held) {
-        weft_free(r->key);
+        WEFT_FREE_ALL(r->key, r->weight);
         r->key = NULL;
+        r->weight = NULL;
         r->keys_held = 0;
         WEFT_TRY(WEFT_NEW(&r->key, keys + keys / 2, WEFT_MEM_ROWS));
+        WEFT_TRY(r->weighted ? WEFT_NEW(&r->weight, keys + keys / 2, WEFT_MEM_ROWS) : WEFT_OK);
         r->keys_held = keys + keys / 2;
     }
     return WEFT_OK;
@@ -77,15 +105,23 @@ static void pack_keys(bag_route *r, const embed_bags *bags)
 {
     const int ranks = comm_size(r->comm);
     for (int p = 0; p < ranks; ++p) {
-        *(sent_bag *)comm_exchange_area(r->keys, p) = make_sent((uint64_t)bags->samples, 0);
+        put_sent(r, comm_exchange_area(r->keys, p), 0, (uint64_t)bags->samples, 0, 0.0F);
         r->count[p] = 1;
     }
     for (int64_t b = 0; b < bags->samples * r->fields; ++b) {
         for (int64_t k = bags->at[b]; k < bags->at[b + 1]; ++k) {
             const int owner = row_route_owner(bags->key[k], r->seed, ranks);
-            sent_bag *to = comm_exchange_area(r->keys, owner);
-            to[r->count[owner]++] = make_sent(bags->key[k], b);
+            put_sent(r, comm_exchange_area(r->keys, owner), r->count[owner]++, bags->key[k], b, weight_of(bags, k));
         }
+    }
+}
+
+/* Key n of the bags of all ranks. */
+static void keep_key(bag_route *r, int64_t n, uint64_t key, float weight)
+{
+    r->key[n] = key;
+    if (r->weighted) {
+        r->weight[n] = weight;
     }
 }
 
@@ -96,26 +132,28 @@ static weft_status unpack_keys(bag_route *r)
     int64_t keys = 0, count = 0;
     r->first[0] = 0;
     for (int p = 0; p < ranks; ++p) {
-        const sent_bag *from = comm_exchange_received(r->keys, p, &count);
-        r->first[p + 1] = r->first[p] + (int64_t)sent_key_of(from);
+        const sent_bag head = get_sent(r, comm_exchange_received(r->keys, p, &count), 0);
+        r->first[p + 1] = r->first[p] + (int64_t)sent_key_of(&head);
         keys += count - 1;
     }
     const int64_t bags = r->first[ranks] * r->fields;
     WEFT_TRY(reserve_bags(r, bags, keys));
     int64_t n = 0, bag = 0;
     for (int p = 0; p < ranks; ++p) {
-        const sent_bag *from = comm_exchange_received(r->keys, p, &count);
+        const char *from = comm_exchange_received(r->keys, p, &count);
         for (int64_t k = 1; k < count; ++k, ++n) {
-            for (const int64_t of = r->first[p] * r->fields + from[k].bag; bag <= of; ++bag) {
+            const sent_bag sent = get_sent(r, from, k);
+            for (const int64_t of = r->first[p] * r->fields + sent.bag; bag <= of; ++bag) {
                 r->at[bag] = n;
             }
-            r->key[n] = sent_key_of(&from[k]);
+            keep_key(r, n, sent_key_of(&sent), sent.weight);
         }
     }
     for (; bag <= bags; ++bag) {
         r->at[bag] = n;
     }
-    r->bags = (embed_bags){.samples = r->first[ranks], .fields = r->fields, .at = r->at, .key = r->key};
+    r->bags =
+        (embed_bags){.samples = r->first[ranks], .fields = r->fields, .at = r->at, .key = r->key, .weight = r->weight};
     return WEFT_OK;
 }
 
@@ -131,7 +169,7 @@ static weft_status exchange_bags(bag_route *r, const embed_bags *bags)
     }
     WEFT_TRY(comm_agree(r->comm, status));
     if (r->keys == NULL) {
-        WEFT_TRY(plan(r, sizeof(sent_bag), r->most + 1, "keys of bags", &r->keys));
+        WEFT_TRY(plan(r, r->weighted ? sizeof(sent_bag) : BARE_BYTES, r->most + 1, "keys of bags", &r->keys));
     }
     pack_keys(r, bags);
     WEFT_TRY(comm_exchange_post(r->keys, r->count));
@@ -156,12 +194,13 @@ static weft_status pick_own(bag_route *r, const embed_bags *bags, const int64_t 
         r->at[b] = n;
         for (int64_t k = bags->at[b]; k < bags->at[b + 1]; ++k) {
             if (row_route_owner(bags->key[k], r->seed, ranks) == rank) {
-                r->key[n++] = bags->key[k];
+                keep_key(r, n++, bags->key[k], weight_of(bags, k));
             }
         }
     }
     r->at[count] = n;
-    r->bags = (embed_bags){.samples = bags->samples, .fields = r->fields, .at = r->at, .key = r->key};
+    r->bags =
+        (embed_bags){.samples = bags->samples, .fields = r->fields, .at = r->at, .key = r->key, .weight = r->weight};
     return WEFT_OK;
 }
 

@@ -19,6 +19,7 @@ typedef struct bag_route {
     weft_comm *comm;
     uint64_t seed; /* of which rank owns which key */
     int fields;
+    bool weighted;                          /* keys have weights */
     int64_t most;                           /* keys of a batch of any rank */
     comm_exchange *keys, *sums, *gradients; /* NULL: not planned yet */
     int64_t columns, samples;               /* that sums and gradients are planned for */
@@ -28,13 +29,14 @@ typedef struct bag_route {
     embed_bags bags; /* of all ranks, with the keys that this rank owns */
     int64_t *at;
     uint64_t *key;
+    float *weight; /* [keys_held] where `weighted` */
     int64_t bags_held, keys_held;
     float *gradient; /* [samples of all ranks, columns] */
     int64_t gradients_held;
 } bag_route;
 
 /* Free with bag_route_close, also after a failure. Sends nothing. */
-weft_status bag_route_open(weft_comm *comm, int fields, int64_t most, uint64_t seed, bag_route *route);
+weft_status bag_route_open(weft_comm *comm, int fields, bool weighted, int64_t most, uint64_t seed, bag_route *route);
 void bag_route_close(bag_route *route);
 
 /*

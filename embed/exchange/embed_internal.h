@@ -22,6 +22,9 @@ struct embed_table {
     int64_t rows;    /* that `row` has room for */
     float *gradient; /* [index.distinct, stride] */
     int64_t gradients;
+    const float *value; /* [index.distinct, stride]: rows, until gradients are sent */
+    float *square;      /* [index.distinct] with desc.squares: |v|^2 of each key, then its gradient */
+    int64_t squares;    /* that `square` has room for */
     /* ---- of the batch, mode des ---- */
     embed_sums sums;
     int64_t *sample_at; /* [samples of all ranks + 1] where the keys of each sample begin */
@@ -39,6 +42,16 @@ weft_status embed_take_rows(embed_table *table, int64_t rows);
 weft_status embed_take_gradients(embed_table *table);
 /* A block of floats that is at least so large; what it held is gone. */
 weft_status embed_take_floats(float **block, int64_t *held, int64_t count);
+/* What desc.squares asks for. Columns of pooled and its gradient. */
+static inline int64_t embed_columns(const embed_table *table)
+{
+    return (int64_t)table->desc.fields * table->stride + (table->desc.squares ? 1 : 0);
+}
+/* table->square of table->value, and room for it. */
+weft_status embed_take_squares(embed_table *table);
+void embed_square_rows(embed_table *table);
+/* Adds to table->gradient what the last column of dpooled [samples, embed_columns] gives to rows. */
+void embed_add_squares(embed_table *table, const float *dpooled, int64_t ld);
 /* embed_forward and embed_backward of mode des (embed/exchange/embed_partial.c). */
 weft_status embed_partial_forward(embed_table *table, const embed_bags *bags, bool training, float *pooled, int64_t ld);
 weft_status embed_partial_backward(embed_table *table, const float *dpooled, int64_t ld, double rate);

@@ -6,7 +6,15 @@
 
 /* t->bags.bags are there. Fills t->index from `view`, bags with the same keys, and t->number. Local. */
 weft_status embed_partial_rows(embed_table *t, const embed_bags *view, bool training);
-/* total: [samples of this rank, t->bags.columns], of `view` the sums of value [t->index.distinct, stride]; a sample of
- * view has view->fields * stride columns. Collective. */
-weft_status embed_partial_sums(embed_table *t, const embed_bags *view, const float *value, int stride, float *total,
+/* What is added up of each key. */
+typedef struct partial_terms {
+    const float *value; /* [t->index.distinct, stride] */
+    int stride;
+    const float *square; /* [t->index.distinct] with leading dimension square_ld, by the squares of weights; or NULL */
+    int64_t square_ld, square_at; /* column of their sum */
+} partial_terms;
+
+/* total: [samples of this rank, t->bags.columns], of `view` the sums of terms; a sample of view has view->fields *
+ * stride columns, and what stands in column square_at is replaced. Collective. */
+weft_status embed_partial_sums(embed_table *t, const embed_bags *view, const partial_terms *terms, float *total,
                                int64_t ld);

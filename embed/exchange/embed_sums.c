@@ -6,6 +6,8 @@
  *
  *     given   row | |v|^2 | row . W            v: the row without its linear weight, W: weight of the key's field
  *     d row = d rows + 2 v d squares + W d products        dW += row (x) d products
+ *
+ * A key's weight in a sample multiplies what it gives and takes, and twice so squares, which are then added up apart.
  */
 #include <assert.h>
 #include <string.h>
@@ -55,8 +57,19 @@ static weft_status join_bags(embed_table *t, embed_bags *view)
     for (int64_t s = 1; s <= all->samples; ++s) {
         t->sample_at[s] = all->at[s * all->fields];
     }
-    *view = (embed_bags){.samples = all->samples, .fields = 1, .at = t->sample_at, .key = all->key};
+    *view =
+        (embed_bags){.samples = all->samples, .fields = 1, .at = t->sample_at, .key = all->key, .weight = all->weight};
     return WEFT_OK;
+}
+
+static int64_t column_of_squares(const embed_table *t)
+{
+    return t->sums.rows ? t->stride : 0;
+}
+
+static bool squares_apart(const embed_table *t)
+{
+    return t->sums.squares && t->index.weighted;
 }
 
 static void give(const embed_table *t, int64_t i, int columns)
@@ -111,7 +124,13 @@ weft_status embed_sums_forward(embed_table *t, const embed_sums *sums, const emb
     t->sums = *sums;
     WEFT_TRY(bag_route_bags(&t->bags, bags, samples_of, columns));
     WEFT_TRY(comm_agree(t->comm, give_all(t, training, &view)));
-    return embed_partial_sums(t, &view, t->given, columns, total, ld);
+    const int64_t squares = column_of_squares(t);
+    const partial_terms terms = {.value = t->given,
+                                 .stride = columns,
+                                 .square = squares_apart(t) ? t->given + squares : NULL,
+                                 .square_ld = columns,
+                                 .square_at = squares};
+    return embed_partial_sums(t, &view, &terms, total, ld);
 }
 
 /* ---- backward ---------------------------------------------------------------------------------------------------- */
@@ -172,6 +191,10 @@ weft_status embed_sums_backward(embed_table *t, const float *dtotal, int64_t ld,
     WEFT_TRY(bag_route_gradients(&t->bags, dtotal, ld, &all, &all_ld));
     WEFT_TRY(comm_agree(t->comm, embed_take_gradients(t)));
     pool_gradients(&t->index, 1, all, all_ld, columns, t->given, columns);
+    if (squares_apart(t)) {
+        const int64_t squares = column_of_squares(t);
+        pool_square_gradients(&t->index, 1, all + squares, all_ld, t->given + squares, columns);
+    }
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < t->owned; ++i) {
         take_back(t, i, columns);

@@ -25,7 +25,9 @@ static weft_status check_desc(weft_comm *comm, const embed_desc *d)
                            (double)d->seed,
                            (double)d->admit_after,
                            (double)d->expire_after,
-                           d->mode};
+                           d->mode,
+                           d->squares,
+                           d->weighted};
     enum { MEMBERS = sizeof mine / sizeof *mine };
     double least[2 * MEMBERS];
     for (int i = 0; i < MEMBERS; ++i) {
@@ -45,7 +47,7 @@ static weft_status open_route(embed_table *t, int64_t most)
 {
     WEFT_TRY(comm_allreduce(t->comm, &most, 1, WEFT_DTYPE_I64, COMM_MAX));
     if (t->desc.mode == EMBED_DES) {
-        return comm_agree(t->comm, bag_route_open(t->comm, t->desc.fields, most, t->seed, &t->bags));
+        return comm_agree(t->comm, bag_route_open(t->comm, t->desc.fields, t->desc.weighted, most, t->seed, &t->bags));
     }
     return row_route_open(t->comm, t->stride, most, t->seed, t->desc.mode == EMBED_REPLICATE, &t->route);
 }
@@ -82,7 +84,7 @@ void embed_close(embed_table *t)
         row_route_close(&t->route);
         bag_route_close(&t->bags);
         bag_index_free(&t->index);
-        WEFT_FREE_ALL(t->row, t->gradient, t->sample_at, t->number, t->given, t);
+        WEFT_FREE_ALL(t->row, t->gradient, t->square, t->sample_at, t->number, t->given, t);
     }
 }
 
@@ -157,21 +159,26 @@ static weft_status find_rows(embed_table *t, bool training)
 
 weft_status embed_forward(embed_table *t, const embed_bags *bags, bool training, float *pooled, int64_t ld)
 {
-    const float *value = NULL;
     const int64_t keys = bags->samples > 0 ? bags->at[bags->samples * bags->fields] : 0;
     assert(bags->samples == 0 || bags->fields == t->desc.fields);
+    assert(bags->weight == NULL || t->desc.weighted);
     if (t->desc.mode == EMBED_DES) {
         return embed_partial_forward(t, bags, training, pooled, ld);
     }
     weft_status status = bag_index_fill(&t->index, bags);
+    status = status == WEFT_OK ? embed_take_squares(t) : status;
     if (status == WEFT_OK && comm_size(t->comm) > 1 && keys > t->route.most) {
         status = weft_fail(WEFT_ERR_INTERNAL, "a batch of %lld keys, and messages are for %lld", (long long)keys,
                            (long long)t->route.most);
     }
     WEFT_TRY(comm_agree(t->comm, status));
     WEFT_TRY(comm_agree(t->comm, find_rows(t, training)));
-    WEFT_TRY(row_route_rows(&t->route, &value));
-    pool_rows(&t->index, bags, value, t->stride, t->stride, pooled, ld);
+    WEFT_TRY(row_route_rows(&t->route, &t->value));
+    pool_rows(&t->index, bags, t->value, t->stride, t->stride, pooled, ld);
+    if (t->desc.squares) {
+        embed_square_rows(t);
+        pool_squares(&t->index, bags, t->square, 1, pooled + embed_columns(t) - 1, ld);
+    }
     return WEFT_OK;
 }
 
@@ -194,10 +201,42 @@ weft_status embed_take_gradients(embed_table *t)
     return embed_take_floats(&t->gradient, &t->gradients, t->index.distinct * t->stride);
 }
 
+weft_status embed_take_squares(embed_table *t)
+{
+    return t->desc.squares ? embed_take_floats(&t->square, &t->squares, t->index.distinct) : WEFT_OK;
+}
+
+void embed_square_rows(embed_table *t)
+{
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < t->index.distinct; ++i) {
+        const float *row = t->value + i * t->stride;
+        float sum = 0;
+        for (int j = 0; j < t->desc.width; ++j) {
+            sum += row[j] * row[j];
+        }
+        t->square[i] = sum;
+    }
+}
+
+void embed_add_squares(embed_table *t, const float *dpooled, int64_t ld)
+{
+    pool_square_gradients(&t->index, t->desc.fields, dpooled + embed_columns(t) - 1, ld, t->square, 1);
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < t->index.distinct; ++i) {
+        for (int j = 0; j < t->desc.width; ++j) {
+            t->gradient[i * t->stride + j] += 2 * t->square[i] * t->value[i * t->stride + j];
+        }
+    }
+}
+
 static weft_status sum_gradients(embed_table *t, const float *dpooled, int64_t ld)
 {
     WEFT_TRY(embed_take_gradients(t));
     pool_gradients(&t->index, t->desc.fields, dpooled, ld, t->stride, t->gradient, t->stride);
+    if (t->desc.squares) {
+        embed_add_squares(t, dpooled, ld);
+    }
     return WEFT_OK;
 }
 

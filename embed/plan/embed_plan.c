@@ -7,13 +7,16 @@ enum {
     NUMBER_BYTES = sizeof(float),
     COUNT_BYTES = 8, /* before the elements of each message (comm/exchange.h) */
     KEY_BYTES = 16,  /* a key and how often it occurs (embed/exchange/row_route.c) */
-    BAG_BYTES = 12   /* a key and its bag; as many say how many samples a rank has (embed/exchange/bag_route.c) */
+    /* A key and its bag, and its weight; as many say how many samples a rank has (embed/exchange/bag_route.c). */
+    BAG_BYTES = 12,
+    WEIGHT_BYTES = 4
 };
 
 weft_status embed_counts_add(const embed_bags *bags, int rank, uint64_t seed, bag_index *index, embed_counts *counts)
 {
     WEFT_TRY(bag_index_fill(index, bags));
     counts->samples += bags->samples;
+    counts->weighted = counts->weighted || bags->weight != NULL;
     counts->distinct += index->distinct;
     for (int64_t i = 0; i < index->distinct; ++i) {
         const bool away = row_route_owner(index->key[i], seed, counts->ranks) != rank;
@@ -26,11 +29,12 @@ weft_status embed_counts_add(const embed_bags *bags, int rank, uint64_t seed, ba
 int64_t embed_mode_bytes(embed_mode mode, const embed_counts *c, int stride, int64_t columns, bool whole)
 {
     const int64_t others = c->ranks - 1, pairs = c->ranks * others, row = (int64_t)NUMBER_BYTES * stride;
+    const int64_t bag = BAG_BYTES + (c->weighted ? WEIGHT_BYTES : 0);
     switch (mode) {
     case EMBED_REPLICATE: /* keys, gradients */
         return 2 * pairs * COUNT_BYTES + others * c->distinct * (KEY_BYTES + row);
     case EMBED_DES: /* bags, sums, gradients of sums */
-        return (whole ? 0 : pairs * (COUNT_BYTES + BAG_BYTES) + c->keys_away * BAG_BYTES) +
+        return (whole ? 0 : pairs * (COUNT_BYTES + bag) + c->keys_away * bag) +
                2 * (pairs * COUNT_BYTES + others * c->samples * columns * NUMBER_BYTES);
     case EMBED_ALL_TO_ALL:
     case EMBED_MODE_AUTO:

@@ -16,6 +16,7 @@ typedef struct embed_counts {
     int64_t distinct;      /* distinct keys of each rank's samples, summed over ranks */
     int64_t distinct_away; /* of those: of other owners */
     int64_t keys_away;     /* keys in bags, each time they occur, of other owners */
+    bool weighted;         /* keys in bags have weights */
 } embed_counts;
 
 /* Adds one rank's bags of a batch to counts, whose `ranks` is set; seed: of the table. index: scratch, of zeros before

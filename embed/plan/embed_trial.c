@@ -19,6 +19,12 @@ typedef struct trial_run {
     int64_t columns;
 } trial_run;
 
+/* Of pooled rows. */
+static int64_t pooled_columns(const embed_desc *desc)
+{
+    return (int64_t)desc->fields * (desc->width + desc->linear) + desc->squares;
+}
+
 static int64_t bytes_sent(const weft_comm *comm)
 {
     return (int64_t)comm_lane_stats(comm, COMM_LANE_ROWS).bytes_sent;
@@ -71,9 +77,9 @@ static weft_status try_mode(trial_run *r, const embed_desc *desc, embed_mode mod
 {
     embed_desc d = *desc;
     d.mode = r->mode = mode;
+    d.squares = d.squares && !sums_keys(r); /* they are among the sums */
     WEFT_TRY(embed_open(r->comm, &d, r->how->most, &r->table));
-    r->columns =
-        sums_keys(r) ? embed_sums_columns(r->table, r->how->sums) : desc->fields * (desc->width + desc->linear);
+    r->columns = sums_keys(r) ? embed_sums_columns(r->table, r->how->sums) : pooled_columns(desc);
     trial->columns = mode == EMBED_DES ? r->columns : trial->columns;
     weft_status status = WEFT_NEW(&r->number, larger(r->how->samples * r->columns, 1), WEFT_MEM_WORKSPACE);
     status = comm_agree(r->comm, status);
@@ -99,15 +105,15 @@ static weft_status count_batches(const trial_run *r, const embed_desc *desc, emb
         WEFT_TRY_GOTO(comm_agree(r->comm, local), status, done);
         int64_t all[] = {one.samples, one.distinct, one.distinct_away, one.keys_away};
         WEFT_TRY_GOTO(comm_allreduce(r->comm, all, 4, WEFT_DTYPE_I64, COMM_SUM), status, done);
-        one = (embed_counts){one.ranks, all[0], all[1], all[2], all[3]};
+        one = (embed_counts){one.ranks, all[0], all[1], all[2], all[3], desc->weighted};
         for (int m = 0; m < EMBED_MODES_COUNT; ++m) {
             trial->formula[m] += embed_mode_bytes((embed_mode)m, &one, stride, trial->columns, false);
         }
         *sum = (embed_counts){one.ranks, sum->samples + all[0], sum->distinct + all[1], sum->distinct_away + all[2],
-                              sum->keys_away + all[3]};
+                              sum->keys_away + all[3], desc->weighted};
     }
     *sum = (embed_counts){sum->ranks, sum->samples / timed, sum->distinct / timed, sum->distinct_away / timed,
-                          sum->keys_away / timed};
+                          sum->keys_away / timed, desc->weighted};
 done:
     bag_index_free(&index);
     return status;
@@ -117,7 +123,7 @@ weft_status embed_try_modes(weft_comm *comm, const embed_desc *desc, const embed
 {
     trial_run r = {.comm = comm, .how = how};
     assert(how->batches >= 2);
-    *trial = (embed_trial){.columns = desc->fields * (desc->width + desc->linear)};
+    *trial = (embed_trial){.columns = pooled_columns(desc)};
     for (int m = 0; m < EMBED_MODES_COUNT; ++m) {
         trial->seconds[m] = NAN;
         WEFT_TRY(how->tries[m] ? try_mode(&r, desc, (embed_mode)m, trial) : WEFT_OK);

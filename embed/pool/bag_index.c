@@ -9,7 +9,8 @@
 
 void bag_index_free(bag_index *index)
 {
-    WEFT_FREE_ALL(index->key, index->times, index->place, index->at, index->bag, index->pair[0], index->pair[1]);
+    WEFT_FREE_ALL(index->key, index->times, index->place, index->at, index->bag, index->weight, index->pair[0],
+                  index->pair[1]);
     *index = (bag_index){0};
 }
 
@@ -20,6 +21,7 @@ static weft_status take(bag_index *index, int64_t positions)
     WEFT_TRY(WEFT_NEW(&index->place, positions, WEFT_MEM_WORKSPACE));
     WEFT_TRY(WEFT_NEW(&index->at, positions + 1, WEFT_MEM_WORKSPACE));
     WEFT_TRY(WEFT_NEW(&index->bag, positions, WEFT_MEM_WORKSPACE));
+    WEFT_TRY(WEFT_NEW(&index->weight, positions, WEFT_MEM_WORKSPACE));
     WEFT_TRY(weft_malloc((size_t)positions, sizeof(key_pair), WEFT_MEM_WORKSPACE, &index->pair[0]));
     return weft_malloc((size_t)positions, sizeof(key_pair), WEFT_MEM_WORKSPACE, &index->pair[1]);
 }
@@ -70,8 +72,9 @@ static int64_t count_keys(const key_pair *pair, int64_t first, int64_t last)
     return keys;
 }
 
-/* Sorted pairs [first, last), before which `distinct` keys begin. */
-static void fill_run(bag_index *index, const key_pair *pair, int64_t first, int64_t last, int64_t distinct)
+/* Sorted pairs [first, last), before which `distinct` keys begin. weight: of positions, or NULL. */
+static void fill_run(bag_index *index, const key_pair *pair, const float *weight, int64_t first, int64_t last,
+                     int64_t distinct)
 {
     for (int64_t i = first; i < last; ++i) {
         if (begins(pair, i)) {
@@ -80,10 +83,13 @@ static void fill_run(bag_index *index, const key_pair *pair, int64_t first, int6
         }
         index->place[pair[i].value >> 32] = (int32_t)(distinct - 1);
         index->bag[i] = (int32_t)(pair[i].value & INT32_MAX);
+        if (weight != NULL) {
+            index->weight[i] = weight[pair[i].value >> 32];
+        }
     }
 }
 
-static void fill_all(bag_index *index, const key_pair *pair, int64_t n)
+static void fill_all(bag_index *index, const key_pair *pair, const float *weight, int64_t n)
 {
     enum { RUNS_MOST = 256 };
     int64_t before[RUNS_MOST + 1] = {0};
@@ -100,7 +106,7 @@ static void fill_all(bag_index *index, const key_pair *pair, int64_t n)
     index->at[index->distinct] = n;
 #pragma omp parallel for schedule(static) num_threads(runs)
     for (int t = 0; t < runs; ++t) {
-        fill_run(index, pair, split_even(n, t, runs), split_even(n, t + 1, runs), before[t]);
+        fill_run(index, pair, weight, split_even(n, t, runs), split_even(n, t + 1, runs), before[t]);
     }
 #pragma omp parallel for schedule(static) num_threads(runs)
     for (int64_t i = 0; i < index->distinct; ++i) {
@@ -121,7 +127,8 @@ weft_status bag_index_fill(bag_index *index, const embed_bags *bags)
                (long long)n, INT32_MAX);
     WEFT_TRY(bag_index_reserve(index, n));
     index->positions = n;
+    index->weighted = bags->weight != NULL;
     list_pairs(bags, bag_count, index->pair[0]);
-    fill_all(index, key_sort(index->pair[0], index->pair[1], n), n);
+    fill_all(index, key_sort(index->pair[0], index->pair[1], n), bags->weight, n);
     return WEFT_OK;
 }

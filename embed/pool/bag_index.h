@@ -7,12 +7,14 @@
  *     place          1 0   0   2 1 0            of each position among the distinct keys
  *     at             0      3      5    6       CSR: distinct key i is in bags bag[at[i]] up to bag[at[i + 1]]
  *     bag            0 1 3  0 3    3            in the order of positions
+ *     weight         of each of these, where bags have weights
  *
- * A stable radix sort by threads over the bits in which the keys differ. Memory is 44 bytes a position, taken for the
+ * A stable radix sort by threads over the bits in which the keys differ. Memory is 48 bytes a position, taken for the
  * largest batch so far and kept.
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/status.h"
@@ -25,6 +27,8 @@ typedef struct bag_index {
     int32_t *place; /* [positions] */
     int64_t *at;    /* [distinct + 1] */
     int32_t *bag;   /* [positions]: sample * fields + field */
+    bool weighted;  /* the bags have weights */
+    float *weight;  /* [positions] beside `bag` */
 
     int64_t capacity; /* positions that fit */
     void *pair[2];    /* work: keys and positions that are sorted */

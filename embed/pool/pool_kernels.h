@@ -9,14 +9,15 @@ typedef struct pool_source {
     int64_t ld;
     int fields; /* of pool_gradients: rows are bags, field f of a sample begins at column f * stride */
     int stride;
+    const float *weight; /* of each position, what its row is multiplied by; NULL: 1 */
 } pool_source;
 
 typedef struct pool_kernels {
-    /* out[b] = sum of rows place[p], at[b] <= p < at[b + 1], for bags first <= b < last; bag b of out is that of its
-     * field and sample. */
+    /* out[b] = sum of weight[p] * row place[p], at[b] <= p < at[b + 1], for bags first <= b < last; bag b of out is
+     * that of its field and sample. */
     void (*rows)(const pool_source *source, const int64_t *at, const int32_t *place, int64_t first, int64_t last,
                  float *out, int64_t out_ld);
-    /* out[i] = sum of bags bag[p], at[i] <= p < at[i + 1], for keys first <= i < last. */
+    /* out[i] = sum of weight[p] * bag bag[p], at[i] <= p < at[i + 1], for keys first <= i < last. */
     void (*gradients)(const pool_source *source, const int64_t *at, const int32_t *bag, int64_t first, int64_t last,
                       float *out, int64_t out_ld);
 } pool_kernels;

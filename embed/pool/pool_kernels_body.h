@@ -4,7 +4,7 @@
  *
  * A sum takes its rows' addresses in lists of MANY; columns are added in registers, 16, 8, 4 and 1 at a time, over the
  * whole list. Additions of a column are in the order of the list whatever the registers, so every instruction set gives
- * the same bits.
+ * the same bits; with weights, products may be fused with additions, and bits are those of an instruction set.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,8 +16,8 @@ enum { MANY = 64, AHEAD = 16, LINE_FLOATS = 16, LINES_MOST = 4 };
 #define SUM_COLUMNS(lanes)                                                                                             \
     typedef float vec##lanes __attribute__((vector_size((lanes)*4)));                                                  \
     typedef float open##lanes __attribute__((vector_size((lanes)*4), aligned(4), may_alias));                          \
-    static inline int64_t sum_##lanes(const float *const *row, int n, int64_t column, int64_t stride, bool begin,      \
-                                      float *out)                                                                      \
+    static inline __attribute__((always_inline)) int64_t sum_##lanes(                                                  \
+        const float *const *row, const float *weight, int n, int64_t column, int64_t stride, bool begin, float *out)   \
     {                                                                                                                  \
         for (; column + (lanes) <= stride; column += (lanes)) {                                                        \
             vec##lanes sum = {0};                                                                                      \
@@ -25,7 +25,8 @@ enum { MANY = 64, AHEAD = 16, LINE_FLOATS = 16, LINES_MOST = 4 };
                 sum = *(const open##lanes *)(out + column);                                                            \
             }                                                                                                          \
             for (int i = 0; i < n; ++i) {                                                                              \
-                sum += *(const open##lanes *)(row[i] + column);                                                        \
+                const vec##lanes here = *(const open##lanes *)(row[i] + column);                                       \
+                sum += weight == NULL ? here : weight[i] * here;                                                       \
             }                                                                                                          \
             *(open##lanes *)(out + column) = sum;                                                                      \
         }                                                                                                              \
@@ -36,16 +37,17 @@ SUM_COLUMNS(16)
 SUM_COLUMNS(8)
 SUM_COLUMNS(4)
 
-/* out = (begin ? 0 : out) + the rows, in their order. */
-static inline void sum_rows(const float *const *row, int n, int64_t stride, bool begin, float *out)
+/* out = (begin ? 0 : out) + the rows, in their order, times their weights if weight is not NULL. */
+static inline __attribute__((always_inline)) void sum_rows(const float *const *row, const float *weight, int n,
+                                                           int64_t stride, bool begin, float *out)
 {
-    int64_t column = sum_16(row, n, 0, stride, begin, out);
-    column = sum_8(row, n, column, stride, begin, out);
-    column = sum_4(row, n, column, stride, begin, out);
+    int64_t column = sum_16(row, weight, n, 0, stride, begin, out);
+    column = sum_8(row, weight, n, column, stride, begin, out);
+    column = sum_4(row, weight, n, column, stride, begin, out);
     for (; column < stride; ++column) {
         float sum = begin ? 0.0F : out[column];
         for (int i = 0; i < n; ++i) {
-            sum += row[i][column];
+            sum += weight == NULL ? row[i][column] : weight[i] * row[i][column];
         }
         out[column] = sum;
     }
@@ -77,13 +79,18 @@ static inline const float *row_of(const pool_source *source, int32_t row)
             const float *row[MANY];                                                                                    \
             int n = 0;                                                                                                 \
             const bool begin = p == (first);                                                                           \
+            const float *weight = source->weight == NULL ? NULL : source->weight + p;                                  \
             for (; n < MANY && p < (last); ++n, ++p) {                                                                 \
                 row[n] = address(source, (number)[p]);                                                                 \
                 if (p + AHEAD < (end)) {                                                                               \
                     prefetch_row(address(source, (number)[p + AHEAD]), source->stride);                                \
                 }                                                                                                      \
             }                                                                                                          \
-            sum_rows(row, n, source->stride, begin, (to));                                                             \
+            if (weight == NULL) {                                                                                      \
+                sum_rows(row, NULL, n, source->stride, begin, (to));                                                   \
+            } else {                                                                                                   \
+                sum_rows(row, weight, n, source->stride, begin, (to));                                                 \
+            }                                                                                                          \
         } while (p < (last));                                                                                          \
     } while (0)
 

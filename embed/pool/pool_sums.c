@@ -16,7 +16,8 @@ static const pool_kernels *kernels(void)
 void pool_rows(const bag_index *index, const embed_bags *bags, const float *value, int64_t value_ld, int stride,
                float *pooled, int64_t ld)
 {
-    const pool_source source = {.from = value, .ld = value_ld, .fields = bags->fields, .stride = stride};
+    const pool_source source = {
+        .from = value, .ld = value_ld, .fields = bags->fields, .stride = stride, .weight = bags->weight};
     const int64_t count = bags->samples * bags->fields;
     const pool_kernels *k = kernels();
 #pragma omp parallel num_threads(split_threads((bags->at[count] + count) * stride, omp_get_max_threads()))
@@ -30,12 +31,49 @@ void pool_rows(const bag_index *index, const embed_bags *bags, const float *valu
 void pool_gradients(const bag_index *index, int fields, const float *dpooled, int64_t ld, int stride, float *gradient,
                     int64_t gradient_ld)
 {
-    const pool_source source = {.from = dpooled, .ld = ld, .fields = fields, .stride = stride};
+    const pool_source source = {.from = dpooled,
+                                .ld = ld,
+                                .fields = fields,
+                                .stride = stride,
+                                .weight = index->weighted ? index->weight : NULL};
     const pool_kernels *k = kernels();
 #pragma omp parallel num_threads(split_threads(index->positions *stride, omp_get_max_threads()))
     {
         const int t = omp_get_thread_num(), threads = omp_get_num_threads();
         k->gradients(&source, index->at, index->bag, split_rows(index->at, index->distinct, t, threads),
                      split_rows(index->at, index->distinct, t + 1, threads), gradient, gradient_ld);
+    }
+}
+
+static float squared(const float *weight, int64_t position)
+{
+    return weight == NULL ? 1.0F : weight[position] * weight[position];
+}
+
+void pool_squares(const bag_index *index, const embed_bags *bags, const float *square, int64_t square_ld, float *total,
+                  int64_t ld)
+{
+    const int64_t keys = bags->at[bags->samples * bags->fields];
+#pragma omp parallel for schedule(static) num_threads(split_threads(keys + bags->samples, omp_get_max_threads()))
+    for (int64_t s = 0; s < bags->samples; ++s) {
+        float sum = 0;
+        for (int64_t p = bags->at[s * bags->fields]; p < bags->at[(s + 1) * bags->fields]; ++p) {
+            sum += squared(bags->weight, p) * square[index->place[p] * square_ld];
+        }
+        total[s * ld] = sum;
+    }
+}
+
+void pool_square_gradients(const bag_index *index, int fields, const float *dtotal, int64_t ld, float *dsquare,
+                           int64_t dsquare_ld)
+{
+    const float *weight = index->weighted ? index->weight : NULL;
+#pragma omp parallel for schedule(static) num_threads(split_threads(index->positions, omp_get_max_threads()))
+    for (int64_t i = 0; i < index->distinct; ++i) {
+        float sum = 0;
+        for (int64_t p = index->at[i]; p < index->at[i + 1]; ++p) {
+            sum += squared(weight, p) * dtotal[index->bag[p] / fields * ld];
+        }
+        dsquare[i * dsquare_ld] = sum;
     }
 }

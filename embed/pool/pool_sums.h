@@ -1,6 +1,6 @@
 /*
- * embed/pool/pool_sums.h: sums of the rows of bags, and of gradients by row. Each sum is made by one thread in the
- * order of positions: the same bits for any number of threads, and no atomics.
+ * embed/pool/pool_sums.h: sums of the rows of bags, and of gradients by row, times the weights of bags that have such.
+ * Each sum is made by one thread in the order of positions: the same bits for any number of threads, and no atomics.
  *
  * stride: numbers of a row; field f of a sample has columns [f * stride, (f + 1) * stride) of the sample's row.
  */
@@ -20,3 +20,12 @@ void pool_rows(const bag_index *index, const embed_bags *bags, const float *valu
  * [samples, fields * stride] (ld) over the bags that hold it, as often as they hold it. */
 void pool_gradients(const bag_index *index, int fields, const float *dpooled, int64_t ld, int stride, float *gradient,
                     int64_t gradient_ld);
+
+/* [out] total: [samples] with leading dimension ld, of each the sum of weight^2 * square[place] over the keys of all
+ * its bags. square: [distinct] with leading dimension square_ld. */
+void pool_squares(const bag_index *index, const embed_bags *bags, const float *square, int64_t square_ld, float *total,
+                  int64_t ld);
+/* [out] dsquare: [distinct] with leading dimension dsquare_ld, of each the sum of weight^2 * dtotal[sample] (ld) over
+ * its positions. */
+void pool_square_gradients(const bag_index *index, int fields, const float *dtotal, int64_t ld, float *dsquare,
+                           int64_t dsquare_ld);

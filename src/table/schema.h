@@ -30,6 +30,7 @@ typedef struct table_field {
     table_kind kind;
     table_role role;
     bool maybe_split;   /* the name is one of a split; the words decide. Only while the first rows are looked at. */
+    bool asked;         /* the request said the kind */
     table_words *words; /* of a category; NULL for other kinds */
     int64_t missing;    /* cells without a value, over all rows */
     /* Least and greatest value, over all rows; least > most if the column has no number. */
@@ -89,8 +90,10 @@ typedef struct table_request {
     table_quote quote;
     table_decimal decimal;
     table_sparse_choice
-        sparse;         /* a caller that says no, which is 0, gets columns alone, and a table with a block is refused */
-    int64_t index_base; /* the least index of a LIBSVM file, 0 or 1; -1: recognised by the file */
+        sparse;       /* a caller that says no, which is 0, gets columns alone, and a table with a block is refused */
+    bool keeps_given; /* auto keeps given cells alone, however few columns they are of */
+    const char *categories_by; /* what asks for `category`, in messages; NULL: FLAG_CATEGORY */
+    int64_t index_base;        /* the least index of a LIBSVM file, 0 or 1; -1: recognised by the file */
 } table_request;
 
 /* Words that mean "no value", compared without case. */

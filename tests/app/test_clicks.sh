@@ -82,8 +82,8 @@ grep -q -E "rows=(all-to-all|replicate|des)" stored/run.json || fail "the mode t
 [ -z "$(find deepfm-1 deepfm-3 -maxdepth 1 -name 'best-rows*')" ] || fail "rows that were kept on the way are left"
 
 # ---- a run goes on with other ranks ----
-ok ranks 2 "$weft" train --data clicks.csv "${how[@]}" --epochs 2 --model deepfm --run-dir first
-ok ranks 3 "$weft" train --data clicks.csv "${how[@]}" "${long[@]}" --model deepfm --run-dir first --resume
+ok ranks 2 "$weft" train --data clicks.csv "${how[@]}" --epochs 2 --model deepfm --table-mode all-to-all --run-dir first
+ok ranks 3 "$weft" train --data clicks.csv "${how[@]}" "${long[@]}" --model deepfm --table-mode all-to-all --run-dir first --resume
 near deepfm-1 first
 [ "$(find first -maxdepth 1 -name 'rows-*' | wc -l)" = 3 ] || fail "rows of other numbers of ranks stand beside each other"
 

@@ -37,6 +37,7 @@ static inline click_model_desc small_desc(click_kind kind)
                              .bottom = {2, {6, 5}},
                              .cin = {2, {5, 3}},
                              .crosses = 3,
+                             .bags = true,
                              .training = true,
                              .schedule = &CONSTANT,
                              .steps = 1};
@@ -51,6 +52,8 @@ static inline weft_status bench_open(bench *b, weft_comm *comm, const char *back
     const embed_desc rows = {.fields = desc->fields,
                              .width = desc->width,
                              .linear = click_model_linear(desc->kind),
+                             .squares = click_model_squares(desc),
+                             .weighted = desc->bags,
                              .rule = EMBED_SGD,
                              .spread = spread,
                              .seed = 7};
@@ -69,11 +72,12 @@ static inline void bench_close(bench *b)
     weft_hal_close(b->hal);
 }
 
-/* Samples [first, first + samples) of a stream: bags of no, one or two ids, where one may be named twice. */
+/* Samples [first, first + samples) of a stream: bags of no or up to three ids, where one may be named twice; with
+ * desc->bags ids have weights. */
 typedef struct stream {
     int64_t at[64 * 4 + 1], id[64];
     uint64_t key[KEYS_MOST];
-    float number[64 * 3], target[64];
+    float weight[KEYS_MOST], number[64 * 3], target[64];
     click_batch batch;
 } stream;
 
@@ -98,7 +102,16 @@ static inline void stream_take(stream *s, const click_model_desc *desc, int64_t 
         }
     }
     s->at[samples * desc->fields] = keys;
-    s->batch = (click_batch){.bags = {.samples = samples, .fields = desc->fields, .at = s->at, .key = s->key},
+    for (int64_t i = 0; i < samples; ++i) {
+        for (int64_t k = s->at[i * desc->fields]; k < s->at[(i + 1) * desc->fields]; ++k) {
+            s->weight[k] = 0.4F * (float)((first + i + k - s->at[i * desc->fields]) % 4) - 0.3F;
+        }
+    }
+    s->batch = (click_batch){.bags = {.samples = samples,
+                                      .fields = desc->fields,
+                                      .at = s->at,
+                                      .key = s->key,
+                                      .weight = desc->bags ? s->weight : NULL},
                              .numbers = desc->numbers,
                              .number = s->number,
                              .sample_id = s->id};

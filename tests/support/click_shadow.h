@@ -1,7 +1,7 @@
 /*
  * support/click_shadow.h: the logit of a sample by the formulas of clicks/model/click_kinds.h, in double and one number
- * at a time: pairs by a double loop, crosses with vectors, maps of CIN by their sums. Compared with what models
- * compute, and differences of it with their gradients.
+ * at a time: pairs of fields by a double loop, pairs of ids by sums, crosses with vectors, maps of CIN by their sums.
+ * Compared with what models compute, and differences of it with their gradients.
  */
 #pragma once
 
@@ -18,6 +18,7 @@ typedef struct click_shadow {
     const param_store *store;
     const double *value;  /* [store->elements] */
     const double *pooled; /* [fields, width + linear] of the sample */
+    double squares;       /* sum over the sample's ids of weight^2 |v|^2, of models with bags */
     const float *number;  /* [numbers] */
 } click_shadow;
 
@@ -152,10 +153,11 @@ static double shadow_logit(const click_shadow *s)
         logit += kind->linear ? x[vectors + j] * shadow_of(s, "linear", -1, ".numbers")[j] : 0.0;
     }
     for (int f = 0; f < desc->fields && kind->fm; ++f) {
-        for (int g = 0; g < f; ++g) {
-            logit += shadow_dot(x + f * width, x + g * width, width);
+        for (int g = 0; g < (desc->bags ? desc->fields : f); ++g) {
+            logit += (desc->bags ? 0.5 : 1.0) * shadow_dot(x + f * width, x + g * width, width);
         }
     }
+    logit -= kind->fm && desc->bags ? 0.5 * s->squares : 0.0;
     logit += kind->part[CLICK_PART_DEEP] ? shadow_deep(s, x, vectors + desc->numbers) : 0.0;
     logit += kind->part[CLICK_PART_CROSSED] ? shadow_crosses(s, x, vectors + desc->numbers, false) : 0.0;
     logit += kind->part[CLICK_PART_MATRIX] ? shadow_crosses(s, x, vectors + desc->numbers, true) : 0.0;

@@ -79,6 +79,26 @@ static inline double *embed_reference_row(embed_reference *t, uint64_t key)
     return t->value + at * stride;
 }
 
+static inline double embed_reference_weight(const embed_bags *bags, int64_t k)
+{
+    return bags->weight == NULL ? 1.0 : (double)bags->weight[k];
+}
+
+/* The sum of squares of a sample's keys. */
+static inline double embed_reference_squares(embed_reference *t, const embed_bags *bags, int64_t sample)
+{
+    double sum = 0.0;
+    for (int64_t k = bags->at[sample * bags->fields]; k < bags->at[(sample + 1) * bags->fields]; ++k) {
+        const double w = embed_reference_weight(bags, k);
+        const bool has = embed_reference_has(t, embed_reference_place(t, bags->key[k]), bags->key[k]);
+        for (int64_t j = 0; has && j < t->desc.width; ++j) {
+            const double v = embed_reference_row(t, bags->key[k])[j];
+            sum += w * w * v * v;
+        }
+    }
+    return sum;
+}
+
 static inline weft_status embed_reference_forward(embed_reference *t, const embed_bags *bags, bool training,
                                                   float *pooled, int64_t ld)
 {
@@ -91,11 +111,14 @@ static inline weft_status embed_reference_forward(embed_reference *t, const embe
             for (int64_t k = bags->at[bag]; k < bags->at[bag + 1]; ++k) {
                 const int64_t at = embed_reference_place(t, bags->key[k]);
                 if (training || embed_reference_has(t, at, bags->key[k])) {
-                    sum += embed_reference_row(t, bags->key[k])[j];
+                    sum += embed_reference_weight(bags, k) * embed_reference_row(t, bags->key[k])[j];
                 }
             }
             to[j] = (float)sum;
         }
+    }
+    for (int64_t s = 0; s < bags->samples && t->desc.squares; ++s) {
+        pooled[s * ld + bags->fields * stride] = (float)embed_reference_squares(t, bags, s);
     }
     return WEFT_OK;
 }
@@ -144,9 +167,12 @@ static inline weft_status embed_reference_backward(embed_reference *t, const flo
     for (int64_t bag = 0; bag < bags->samples * bags->fields; ++bag) {
         const float *g = dpooled + bag / bags->fields * ld + bag % bags->fields * stride;
         for (int64_t k = bags->at[bag]; k < bags->at[bag + 1]; ++k) {
+            const double w = embed_reference_weight(bags, k), *row = embed_reference_row(t, bags->key[k]);
+            const double squares =
+                t->desc.squares ? (double)dpooled[bag / bags->fields * ld + bags->fields * stride] : 0.0;
             mine[k].key = bags->key[k];
             for (int64_t j = 0; j < stride; ++j) {
-                mine[k].g[j] = (double)g[j];
+                mine[k].g[j] = w * (double)g[j] + (j < t->desc.width ? 2.0 * w * w * squares * row[j] : 0.0);
             }
         }
     }

@@ -28,6 +28,7 @@ static weft_status read_model(workload *work)
                                    .dropout = option_real(o, OPT_CLICK_DROPOUT),
                                    .bf16 = values == WEFT_DTYPE_BF16,
                                    .sums = option_choice(o, OPT_ROW_MODE) == EMBED_DES,
+                                   .bags = job->rows.bags,
                                    .training = !work->trained};
     WEFT_TRY(click_read_parts(FLAG_CLICK_PARTS, option_text(o, OPT_CLICK_PARTS), &job->desc.own));
     const bool dots = kind == CLICK_DLRM || (kind == CLICK_PARTS && job->desc.own.part[CLICK_PART_DOTS]);
@@ -51,6 +52,8 @@ static void read_table(workload *work)
     job->table_desc = (embed_desc){.fields = job->rows.fields,
                                    .width = job->desc.width,
                                    .linear = click_model_linear(job->desc.kind),
+                                   .squares = click_model_squares(&job->desc),
+                                   .weighted = job->rows.weighted,
                                    .number = option_choice(o, OPT_ROW_NUMBER),
                                    .rule = option_choice(o, OPT_ROW_RULE),
                                    .mode = option_choice(o, OPT_ROW_MODE),
@@ -203,6 +206,15 @@ static weft_status find_start(workload *work)
     WEFT_CHECK(option_int(start->known, OPT_CLICK_HASH) == option_int(o, OPT_CLICK_HASH), WEFT_ERR_USAGE,
                "--init-weights %s: its ids are folded by " FLAG_CLICK_HASH " %lld: give the same", start->path,
                (long long)option_int(start->known, OPT_CLICK_HASH));
+    static const option_id same[] = {OPT_CLICK_BAGS, OPT_CLICK_SEPARATOR};
+    for (size_t i = 0; i < sizeof same / sizeof *same; ++i) {
+        const char *theirs = option_text(start->known, same[i]);
+        WEFT_CHECK(strcmp(theirs, option_text(o, same[i])) == 0, WEFT_ERR_USAGE,
+                   "--init-weights %s: it reads several ids of a cell by " FLAG_CLICK_BAGS
+                   " '%s' and " FLAG_CLICK_SEPARATOR " '%s': give the same",
+                   start->path, option_text(start->known, OPT_CLICK_BAGS),
+                   option_text(start->known, OPT_CLICK_SEPARATOR));
+    }
     return saved_model_folder(start, job->start, &job->start_best);
 }
 
@@ -222,7 +234,7 @@ weft_status clicks_build(workload *work)
     job->desc.schedule = work->trained ? NULL : &job->schedule;
     job->desc.steps = click_source_of(job->source)->steps;
     WEFT_TRY(clicks_choose_mode(work));
-    WEFT_TRY(embed_open(context->comm, &job->table_desc, job->desc.samples * job->rows.fields, &job->table));
+    WEFT_TRY(embed_open(context->comm, &job->table_desc, click_rows_most(&job->rows, job->desc.samples), &job->table));
     WEFT_TRY(click_model_create(context->hal, context->comm, &job->desc, job->table, &job->model));
     job->beside = clicks_beside(job);
     work->model = click_model_interface(job->model);

@@ -17,6 +17,7 @@ typedef struct clicks_job {
     char folder[FILE_PATH_MAX];        /* for generated data and the best rows; beside the run's results */
     char *store;                       /* a store that the job made of its files, for all ranks to map; NULL: none */
     name_list field_name, number_name; /* of a trained model */
+    name_list bag_name;                /* columns whose cells hold several ids */
     char *words; /* list of columns that are read as words; NULL: none beside those of the options */
     click_rows rows;
     click_model_desc desc;

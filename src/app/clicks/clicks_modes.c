@@ -81,7 +81,7 @@ static weft_status try_modes(workload *work, embed_mode *mode)
     weft_comm *comm = work->context->comm;
     embed_sums sums;
     embed_trial trial;
-    const embed_trial_desc how = {.most = job->desc.samples * job->rows.fields,
+    const embed_trial_desc how = {.most = click_rows_most(&job->rows, job->desc.samples),
                                   .samples = job->desc.samples,
                                   .batches = TRIAL_BATCHES,
                                   .batch = trial_batch,
@@ -131,6 +131,7 @@ weft_status clicks_choose_mode(workload *work)
     *mode = mode_of(choices.own);
     WEFT_TRY(*mode == EMBED_MODE_AUTO ? try_modes(work, mode) : WEFT_OK);
     job->desc.sums = *mode == EMBED_DES;
+    job->table_desc.squares = click_model_squares(&job->desc);
     (void)snprintf(work->choice, sizeof work->choice, "%s", mode_name[*mode]);
     return WEFT_OK;
 }
@@ -140,24 +141,30 @@ weft_status clicks_choose_mode(workload *work)
 /* A batch of rows that stand evenly among those that train. */
 typedef struct sample_batch {
     int64_t samples;
-    uint64_t *key; /* [samples, fields] */
+    uint64_t *key; /* ids of all fields of the samples */
+    float *weight; /* of each, where they have some */
     int64_t *at;   /* [samples * fields + 1] */
 } sample_batch;
 
 static weft_status draw_sample(const workload *work, sample_batch *b)
 {
     const clicks_job *job = work->self;
-    const int64_t train = job->rows.counted[TRAIN_SPLIT_TRAIN], fields = job->rows.fields;
+    const click_rows *rows = &job->rows;
+    const int64_t train = rows->counted[TRAIN_SPLIT_TRAIN], fields = rows->fields;
     const int64_t batch = option_int(work->context->options, OPT_BATCH_SIZE);
     b->samples = batch < train ? batch : train;
-    WEFT_TRY(WEFT_NEW(&b->key, b->samples * fields, WEFT_MEM_WORKSPACE));
+    const int64_t most = click_rows_most(rows, b->samples);
+    WEFT_TRY(WEFT_NEW(&b->key, most, WEFT_MEM_WORKSPACE));
+    WEFT_TRY(WEFT_NEW(&b->weight, most, WEFT_MEM_WORKSPACE));
     WEFT_TRY(WEFT_NEW(&b->at, b->samples * fields + 1, WEFT_MEM_WORKSPACE));
+    b->at[0] = 0;
     for (int64_t i = 0; i < b->samples; ++i) {
-        const int64_t row = job->rows.train[(int64_t)((double)train / (double)b->samples * (double)i)];
-        click_rows_keys(&job->rows, row, b->key + i * fields);
-    }
-    for (int64_t i = 0; i <= b->samples * fields; ++i) {
-        b->at[i] = i;
+        const int64_t row = rows->train[(int64_t)((double)train / (double)b->samples * (double)i)];
+        int64_t *at = b->at + i * fields;
+        for (int f = 0; f < fields; ++f) {
+            at[f + 1] = at[f] + click_rows_size(rows, row, f);
+        }
+        click_rows_keys(rows, row, b->key + at[0], b->weight + at[0]);
     }
     return WEFT_OK;
 }
@@ -165,12 +172,23 @@ static weft_status draw_sample(const workload *work, sample_batch *b)
 static weft_status count_for(const clicks_job *job, const sample_batch *b, bag_index *index, embed_counts *counts)
 {
     const int fields = job->rows.fields;
-    for (int p = 0; p < counts->ranks; ++p) {
+    int64_t *at = NULL;
+    weft_status status = WEFT_NEW(&at, b->samples * fields + 1, WEFT_MEM_WORKSPACE);
+    for (int p = 0; p < counts->ranks && status == WEFT_OK; ++p) {
         const int64_t first = b->samples * p / counts->ranks, end = b->samples * (p + 1) / counts->ranks;
-        const embed_bags bags = {.samples = end - first, .fields = fields, .at = b->at, .key = b->key + first * fields};
-        WEFT_TRY(embed_counts_add(&bags, p, job->table_desc.seed, index, counts));
+        const int64_t begin = b->at[first * fields];
+        for (int64_t i = 0; i <= (end - first) * fields; ++i) {
+            at[i] = b->at[first * fields + i] - begin;
+        }
+        const embed_bags bags = {.samples = end - first,
+                                 .fields = fields,
+                                 .at = at,
+                                 .key = b->key + begin,
+                                 .weight = job->rows.weighted ? b->weight + begin : NULL};
+        status = embed_counts_add(&bags, p, job->table_desc.seed, index, counts);
     }
-    return WEFT_OK;
+    weft_free(at);
+    return status;
 }
 
 static void print_line(FILE *out, const clicks_job *job, const embed_counts *counts)
@@ -178,7 +196,8 @@ static void print_line(FILE *out, const clicks_job *job, const embed_counts *cou
     const int stride = job->table_desc.width + job->table_desc.linear;
     embed_sums sums;
     const int64_t columns =
-        click_model_sums(&job->desc, &sums) ? stride + sums.squares : (int64_t)job->rows.fields * stride;
+        click_model_sums(&job->desc, &sums) ? stride + sums.squares
+                                            : (int64_t)job->rows.fields * stride + job->table_desc.squares;
     fprintf(out, "  %5d", counts->ranks);
     for (int m = 0; m < EMBED_MODES_COUNT; ++m) {
         fprintf(out, " %12s",
@@ -216,5 +235,5 @@ void clicks_print_modes(const workload *work, FILE *out)
         weft_error_clear();
     }
     bag_index_free(&index);
-    WEFT_FREE_ALL(b.key, b.at);
+    WEFT_FREE_ALL(b.key, b.weight, b.at);
 }

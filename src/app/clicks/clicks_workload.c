@@ -24,7 +24,21 @@ static workload_claims clicks_claims(const weft_options *options)
     return (workload_claims){.model = named ? CLAIM_CERTAIN : CLAIM_NO, .data = data ? CLAIM_CERTAIN : CLAIM_NO};
 }
 
-/* What the model reads as ids is words, though cells of the data at hand look like numbers. */
+/* Adds names to a list of columns. Returns its end. */
+static char *add_names(char *end, bool first, const name_list *names)
+{
+    for (int64_t i = 0; i < names->count; ++i) {
+        const char *name = names->text[i];
+        if (strchr(name, ',') == NULL && strcmp(name, CLICK_GIVEN_NAME) != 0) { /* a list cannot hold such a name */
+            end = stpcpy(stpcpy(end, first ? "" : ","), name);
+            first = false;
+        }
+    }
+    return end;
+}
+
+/* What the model reads as ids, and cells of several ids, are words, though cells of the data at hand look like
+ * numbers. */
 static weft_status ask_words(clicks_job *job, table_request *request)
 {
     const char *given = request->category != NULL ? request->category : "";
@@ -32,15 +46,36 @@ static weft_status ask_words(clicks_job *job, table_request *request)
     for (int64_t i = 0; i < job->field_name.count; ++i) {
         bytes += strlen(job->field_name.text[i]) + 1;
     }
+    for (int64_t i = 0; i < job->bag_name.count; ++i) {
+        bytes += strlen(job->bag_name.text[i]) + 1;
+    }
     WEFT_TRY(WEFT_NEW(&job->words, bytes, WEFT_MEM_GENERAL));
     char *end = stpcpy(job->words, given);
-    for (int64_t i = 0; i < job->field_name.count; ++i) {
-        if (strchr(job->field_name.text[i], ',') == NULL) { /* a list cannot hold such a name */
-            end = stpcpy(end, end > job->words ? "," : "");
-            end = stpcpy(end, job->field_name.text[i]);
-        }
-    }
+    end = add_names(end, end == job->words, &job->field_name);
+    (void)add_names(end, end == job->words, &job->bag_name);
     request->category = job->words;
+    request->categories_by = job->field_name.count > 0 ? "columns of ids that the model reads"
+                             : job->bag_name.count > 0 ? FLAG_CLICK_BAGS " or " FLAG_CATEGORY
+                                                       : NULL;
+    return WEFT_OK;
+}
+
+static weft_status read_bags(clicks_job *job, const weft_options *o, click_rows_options *options)
+{
+    const char *bags = option_text(o, OPT_CLICK_BAGS);
+    name_list others = {0};
+    WEFT_TRY(click_names_parse(FLAG_CLICK_BAGS, bags, &job->bag_name, &others));
+    const int64_t more = others.count;
+    name_list_free(&others);
+    WEFT_CHECK(more == 0, WEFT_ERR_USAGE,
+               FLAG_CLICK_BAGS " %s: expected names with commas between them; a backslash stands in front of a "
+                               "semicolon of a name",
+               bags);
+    options->bags = &job->bag_name;
+    options->separator = option_text(o, OPT_CLICK_SEPARATOR);
+    options->pooling = option_choice(o, OPT_CLICK_POOLING);
+    WEFT_CHECK(options->separator[0] != '\0', WEFT_ERR_USAGE,
+               FLAG_CLICK_SEPARATOR ": expected what stands between ids, and nothing is given");
     return WEFT_OK;
 }
 
@@ -58,13 +93,14 @@ static weft_status read_options(workload *work, click_rows_options *options)
                                     .trained = work->trained};
     WEFT_CHECK(from[0] == '\0' || number_parse_real(from, &options->positive), WEFT_ERR_USAGE,
                FLAG_CLICK_POSITIVE " %s: expected a number", from);
+    options->request.keeps_given = true;
+    WEFT_TRY(read_bags(job, o, options));
     if (columns[0] != '\0') {
         WEFT_TRY(click_names_parse(FLAG_CLICK_COLUMNS, columns, &job->field_name, &job->number_name));
         options->fields = &job->field_name;
         options->numbers = &job->number_name;
-        WEFT_TRY(ask_words(job, &options->request));
     }
-    return WEFT_OK;
+    return ask_words(job, &options->request);
 }
 
 /* Files become a store, which every rank maps; one rank reads them as they are. */
@@ -184,6 +220,7 @@ static void clicks_end(workload *work)
     click_rows_close(&job->rows);
     name_list_free(&job->field_name);
     name_list_free(&job->number_name);
+    name_list_free(&job->bag_name);
     WEFT_FREE_ALL(job->held_id, job->store, job->words);
 }
 
@@ -252,11 +289,13 @@ static const workload_activity activities[] = {{ACTIVITY_CLICKS, "batches", 41},
                                                {ACTIVITY_ROWS, "batches", 42},
                                                {ACTIVITY_INTERACT, "aggregate", 51},
                                                {NULL, NULL, 0}};
-static const option_id recorded[] = {OPT_CLICK_COLUMNS,  OPT_CLICK_WIDTH,   OPT_CLICK_MLP,  OPT_CLICK_BOTTOM,
-                                     OPT_CLICK_CIN,      OPT_CLICK_CROSSES, OPT_CLICK_HASH, OPT_CLICK_SCALING,
-                                     OPT_CLICK_POSITIVE, OPT_ROW_RULE,      OPT_ROW_NUMBER, OPTION_NONE};
+static const option_id recorded[] = {OPT_CLICK_COLUMNS,   OPT_CLICK_WIDTH,   OPT_CLICK_MLP,  OPT_CLICK_BOTTOM,
+                                     OPT_CLICK_CIN,       OPT_CLICK_CROSSES, OPT_CLICK_HASH, OPT_CLICK_SCALING,
+                                     OPT_CLICK_POSITIVE,  OPT_ROW_RULE,      OPT_ROW_NUMBER, OPT_CLICK_BAGS,
+                                     OPT_CLICK_SEPARATOR, OPT_CLICK_POOLING, OPTION_NONE};
 
-static const option_id inputs[] = {OPT_CLICK_COLUMNS, OPT_CLICK_SCALING, OPT_CLICK_HASH, OPTION_NONE};
+static const option_id inputs[] = {OPT_CLICK_COLUMNS,   OPT_CLICK_SCALING, OPT_CLICK_HASH, OPT_CLICK_BAGS,
+                                   OPT_CLICK_SEPARATOR, OPT_CLICK_POOLING, OPTION_NONE};
 /* Files of rows are the same in every mode, and memory is the machine's matter. */
 static const option_id resumable[] = {OPT_ROW_MODE, OPT_ROW_MEMORY, OPTION_NONE};
 

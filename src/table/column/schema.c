@@ -167,6 +167,7 @@ static weft_status give_list(const char *path, table_schema *schema, const char 
         WEFT_CHECK(f->kind == TABLE_UNSEEN || f->kind == kind || f->role == TABLE_TARGET, WEFT_ERR_USAGE,
                    "%s: %s: column '%.64s' is %s already", path, flag, f->name, table_kind_word(f->kind));
         f->kind = kind;
+        f->asked = true;
     }
     return WEFT_OK;
 }
@@ -291,7 +292,8 @@ weft_status schema_apply(const char *path, const table_request *request, bool na
     WEFT_TRY(give_role(path, schema, FLAG_GROUP_COLUMN, request->group, TABLE_GROUP));
     WEFT_TRY(give_role(path, schema, FLAG_SPLIT_COLUMN, request->split, TABLE_SPLIT_OF));
     WEFT_TRY(give_role(path, schema, FLAG_SPLIT_BY, request->order, TABLE_ORDER));
-    WEFT_TRY(give_list(path, schema, FLAG_CATEGORY, request->category, TABLE_CATEGORY, TABLE_FEATURE));
+    const char *by = request->categories_by != NULL ? request->categories_by : FLAG_CATEGORY;
+    WEFT_TRY(give_list(path, schema, by, request->category, TABLE_CATEGORY, TABLE_FEATURE));
     WEFT_TRY(give_list(path, schema, FLAG_ID_COLUMN, request->id, TABLE_ID, TABLE_FEATURE));
     WEFT_TRY(give_list(path, schema, FLAG_REAL, request->real, TABLE_REAL, TABLE_FEATURE));
     if (named) {

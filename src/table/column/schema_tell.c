@@ -25,11 +25,11 @@ static void tell_field(const table_field *f)
              table_role_word(f->role), range, missing);
 }
 
-/* Words of which nearly every row has one of its own. */
+/* Words of which nearly every row has one of its own, where nobody asked for words. */
 static void warn_of_words(const char *path, const table_field *f, int64_t rows)
 {
     const int64_t words = f->words != NULL ? words_count(f->words) : 0;
-    if (words > MANY_WORDS && words > (rows - f->missing) / 2 && f->role == TABLE_FEATURE) {
+    if (!f->asked && words > MANY_WORDS && words > (rows - f->missing) / 2 && f->role == TABLE_FEATURE) {
         log_warn("%s: column '%.64s' has %" PRId64 " different words in %" PRId64 " rows: " FLAG_DROP
                  " %.64s if it only names the rows, " FLAG_ID_COLUMN " %.64s to keep a hash of each",
                  path, f->name, words, rows, f->name, f->name);

@@ -163,8 +163,10 @@ static weft_status look_through(libsvm_reader *r, const table_exchange *exchange
 }
 
 /* Decides between a sparse block and columns. */
-static weft_status choose_block(const char *path, table_sparse_choice asked, const svm_facts *facts, libsvm_reader *r)
+static weft_status choose_block(const char *path, const table_request *request, const svm_facts *facts,
+                                libsvm_reader *r)
 {
+    const table_sparse_choice asked = request->sparse;
     const double cells = (double)facts->rows * (double)r->columns;
     const double given = cells > 0 ? (double)facts->entries / cells : 1;
     const bool fits = r->columns <= SPARSE_DENSE_MOST;
@@ -172,7 +174,7 @@ static weft_status choose_block(const char *path, table_sparse_choice asked, con
                "%s: indices up to %" PRId64 ": at most %d columns are made of a LIBSVM file; " FLAG_SPARSE
                " yes keeps the given cells alone, or number the features that occur often enough anew",
                path, facts->most, SPARSE_DENSE_MOST);
-    const bool dense = r->columns <= SPARSE_NARROW || (fits && given * SPARSE_FILL >= 1);
+    const bool dense = !request->keeps_given && (r->columns <= SPARSE_NARROW || (fits && given * SPARSE_FILL >= 1));
     r->sparse = r->columns > 0 && (asked == TABLE_SPARSE_YES || (asked == TABLE_SPARSE_AUTO && !dense));
     if (r->sparse) {
         log_info("%s: %" PRId64 " features, of which rows give %.3g %%: kept as a sparse block of %" PRId64
@@ -207,7 +209,7 @@ static weft_status choose_columns(const char *path, const table_request *request
     if (request->index_base < 0) {
         log_info("%s: indices begin at %" PRId64, path, r->base);
     }
-    return choose_block(path, request->sparse, facts, r);
+    return choose_block(path, request, facts, r);
 }
 
 static weft_status make_schema(const char *path, const table_request *request, const svm_facts *facts,

@@ -14,13 +14,15 @@ static double weighted(const bench *b, const stream *s, const double *value, con
     const int64_t stride = embed_reference_stride(t);
     double sum = 0.0;
     for (int64_t i = 0; i < s->batch.bags.samples; ++i) {
-        double pooled[64] = {0};
+        double pooled[64] = {0}, squares = 0.0;
         for (int f = 0; f < b->desc.fields; ++f) {
             const int64_t bag = i * b->desc.fields + f;
             for (int64_t k = s->at[bag]; k < s->at[bag + 1]; ++k) {
                 const double *row = t->value + embed_reference_place(t, s->key[k]) * stride;
+                const double w = b->desc.bags ? (double)s->weight[k] : 1.0;
                 for (int64_t j = 0; j < stride; ++j) {
-                    pooled[f * stride + j] += row[j];
+                    pooled[f * stride + j] += w * row[j];
+                    squares += j < b->desc.width ? w * w * row[j] * row[j] : 0.0;
                 }
             }
         }
@@ -28,6 +30,7 @@ static double weighted(const bench *b, const stream *s, const double *value, con
                                      .store = b->train->params,
                                      .value = value,
                                      .pooled = pooled,
+                                     .squares = squares,
                                      .number = s->number + i * b->desc.numbers};
         sum += weight[i] * shadow_logit(&shadow);
     }
@@ -114,7 +117,7 @@ static void check_gradients(bench *b, stream *s, double *value)
     free(after);
 }
 
-static void check_formulas(click_kind kind, int64_t numbers, const char *backend)
+static void check_formulas(click_kind kind, int64_t numbers, bool bags, const char *backend)
 {
     click_model_desc desc = small_desc(kind);
     bench b;
@@ -122,6 +125,7 @@ static void check_formulas(click_kind kind, int64_t numbers, const char *backend
     weft_comm *comm = NULL;
     weft_tensor logits;
     desc.numbers = numbers;
+    desc.bags = bags;
     ASSERT_OK(comm_create_self(&comm));
     ASSERT_OK(bench_open(&b, comm, backend, 2, &desc, 0.8));
     stir(&b);
@@ -144,9 +148,10 @@ static void test_formulas(void **state)
 {
     (void)state;
     for (int kind = 0; kind < CLICK_KINDS; ++kind) {
-        check_formulas((click_kind)kind, 3, "cpu");
-        check_formulas((click_kind)kind, 0, "cpu");
-        check_formulas((click_kind)kind, 3, "ref");
+        check_formulas((click_kind)kind, 3, true, "cpu");
+        check_formulas((click_kind)kind, 3, false, "cpu");
+        check_formulas((click_kind)kind, 0, true, "cpu");
+        check_formulas((click_kind)kind, 3, true, "ref");
     }
 }
 

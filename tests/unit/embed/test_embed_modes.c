@@ -11,14 +11,16 @@
 
 enum { SAMPLES = 23, FIELDS = 3, WIDTH = 4, STRIDE = WIDTH + 1, BAG_MOST = 5, IDS = 40, STEPS = 12, PRODUCTS = 2 };
 enum { BAGS = SAMPLES * FIELDS, KEYS = BAGS * BAG_MOST, INPUTS = FIELDS * STRIDE, SUMS = STRIDE + 1 + PRODUCTS };
+enum { LD = INPUTS + 2 };
 
 typedef enum job_form { FORM_POOLED, FORM_SUMS, FORM_SUMS_OF_WHOLE } job_form;
 
 typedef struct job {
     embed_mode mode;
     job_form form;
+    bool weighted; /* keys have weights, and pooled rows a column of squares */
     float weight[FIELDS * STRIDE * PRODUCTS];
-    float out[STEPS][SAMPLES * INPUTS]; /* what the passes gave, of all samples */
+    float out[STEPS][SAMPLES * (INPUTS + 1)]; /* what the passes gave, of all samples */
     float dweight[8][FIELDS * STRIDE * PRODUCTS];
     int64_t rows;
     const char *save, *load; /* folders of the rows after, and before the steps; or NULL */
@@ -32,7 +34,7 @@ static uint32_t draw(uint32_t *state)
 }
 
 /* The batch of a step; every third bag is empty on average, and ids repeat. */
-static void fill(int step, int64_t *at, uint64_t *key)
+static void fill(int step, int64_t *at, uint64_t *key, float *weight)
 {
     uint32_t state = (uint32_t)step * 77U + 5U;
     int64_t n = 0;
@@ -40,6 +42,7 @@ static void fill(int step, int64_t *at, uint64_t *key)
         at[b] = n;
         const uint32_t keys = draw(&state) % 3 == 0 ? 0 : draw(&state) % BAG_MOST + 1;
         for (uint32_t k = 0; k < keys; ++k) {
+            weight[n] = 0.3F * (float)((step + b + (int)k) % 7) - 0.5F;
             key[n++] = embed_key(b % FIELDS, draw(&state) % IDS);
         }
     }
@@ -83,12 +86,13 @@ static weft_status step_of(weft_comm *comm, job *j, embed_table *table, int step
 {
     const int ranks = comm_size(comm), rank = comm_rank(comm), first = first_of(rank, ranks);
     const embed_sums sums = {.rows = true, .squares = true, .products = PRODUCTS, .weight = j->weight};
-    const int columns = j->form == FORM_POOLED ? INPUTS : SUMS, ld = columns + 1;
+    const int columns = j->form == FORM_POOLED ? INPUTS + j->weighted : SUMS, ld = columns + 1;
     int64_t at[BAGS + 1], own[BAGS + 1], samples_of[8];
     uint64_t key[KEYS];
-    float total[SAMPLES * (INPUTS + 1)];
-    fill(step, at, key);
-    embed_bags bags = {.samples = SAMPLES, .fields = FIELDS, .at = at, .key = key};
+    float total[SAMPLES * LD], weight[KEYS];
+    fill(step, at, key, weight);
+    embed_bags bags = {
+        .samples = SAMPLES, .fields = FIELDS, .at = at, .key = key, .weight = j->weighted ? weight : NULL};
     for (int p = 0; p < ranks; ++p) {
         samples_of[p] = first_of(p + 1, ranks) - first_of(p, ranks);
     }
@@ -97,7 +101,11 @@ static weft_status step_of(weft_comm *comm, job *j, embed_table *table, int step
         for (int64_t b = 0; b <= samples_of[rank] * FIELDS; ++b) {
             own[b] = at[first * FIELDS + b] - begin;
         }
-        bags = (embed_bags){.samples = samples_of[rank], .fields = FIELDS, .at = own, .key = key + begin};
+        bags = (embed_bags){.samples = samples_of[rank],
+                            .fields = FIELDS,
+                            .at = own,
+                            .key = key + begin,
+                            .weight = j->weighted ? weight + begin : NULL};
     }
     const comm_stats before = comm_lane_stats(comm, COMM_LANE_ROWS);
     if (j->form == FORM_POOLED) {
@@ -106,7 +114,7 @@ static weft_status step_of(weft_comm *comm, job *j, embed_table *table, int step
         const int64_t *all = j->form == FORM_SUMS_OF_WHOLE ? samples_of : NULL;
         WEFT_TRY(embed_sums_forward(table, &sums, &bags, all, true, total, ld));
     }
-    float gradient[SAMPLES * (INPUTS + 1)];
+    float gradient[SAMPLES * LD];
     for (int64_t s = 0; s < samples_of[rank]; ++s) { /* the loss: half the sum of squares of all */
         for (int c = 0; c < columns; ++c) {
             j->out[step][(first + s) * columns + c] = total[s * ld + c];
@@ -121,7 +129,8 @@ static weft_status step_of(weft_comm *comm, job *j, embed_table *table, int step
     const comm_stats after = comm_lane_stats(comm, COMM_LANE_ROWS);
     int64_t bytes = (int64_t)(after.bytes_sent - before.bytes_sent);
     WEFT_TRY(comm_allreduce(comm, &bytes, 1, WEFT_DTYPE_I64, COMM_SUM));
-    const embed_counts counts = count(ranks, at, key);
+    embed_counts counts = count(ranks, at, key);
+    counts.weighted = j->weighted;
     const int64_t formula = embed_mode_bytes(j->mode, &counts, STRIDE, columns, j->form == FORM_SUMS_OF_WHOLE);
     WEFT_CHECK(bytes == formula, WEFT_ERR_INTERNAL, "%lld bytes, not %lld", (long long)bytes, (long long)formula);
     return WEFT_OK;
@@ -137,6 +146,8 @@ static weft_status run(weft_comm *comm, void *argument)
                              .spread = 0.1,
                              .seed = 7,
                              .admit_after = 2,
+                             .squares = j->weighted && j->form == FORM_POOLED,
+                             .weighted = j->weighted,
                              .mode = j->mode};
     embed_table *table = NULL;
     comm_set_stall_timeout(comm, 60);
@@ -157,11 +168,12 @@ static weft_status run(weft_comm *comm, void *argument)
     return status;
 }
 
-static job *new_job(embed_mode mode, job_form form)
+static job *new_job(embed_mode mode, job_form form, bool weighted)
 {
     job *j = test_calloc(1, sizeof *j);
     j->mode = mode;
     j->form = form;
+    j->weighted = weighted;
     j->steps = STEPS;
     for (int i = 0; i < FIELDS * STRIDE * PRODUCTS; ++i) {
         j->weight[i] = 0.3F * sinf((float)i);
@@ -169,9 +181,9 @@ static job *new_job(embed_mode mode, job_form form)
     return j;
 }
 
-static job *run_on(int ranks, embed_mode mode, job_form form)
+static job *run_on(int ranks, embed_mode mode, job_form form, bool weighted)
 {
-    job *j = new_job(mode, form);
+    job *j = new_job(mode, form, weighted);
     ASSERT_OK(comm_thread_run(ranks, run, j));
     return j;
 }
@@ -183,15 +195,16 @@ static void check_near(const float *a, const float *b, int64_t n)
     }
 }
 
-static void check_mode(embed_mode mode, job_form form)
+static void check_weighted(embed_mode mode, job_form form, bool weighted)
 {
     static const int ranks[] = {1, 2, 3, 4, 8};
-    job *one = run_on(1, form == FORM_POOLED ? EMBED_ALL_TO_ALL : EMBED_DES, form == FORM_POOLED ? form : FORM_SUMS);
+    job *one =
+        run_on(1, form == FORM_POOLED ? EMBED_ALL_TO_ALL : EMBED_DES, form == FORM_POOLED ? form : FORM_SUMS, weighted);
     assert_true(one->rows > 0);
     for (size_t i = 0; i < sizeof ranks / sizeof *ranks; ++i) {
-        job *many = run_on(ranks[i], mode, form);
+        job *many = run_on(ranks[i], mode, form, weighted);
         assert_int_equal(many->rows, one->rows);
-        check_near(many->out[0], one->out[0], (int64_t)STEPS * SAMPLES * INPUTS);
+        check_near(many->out[0], one->out[0], (int64_t)STEPS * SAMPLES * (INPUTS + 1));
         for (int k = 0; k < FIELDS * STRIDE * PRODUCTS; ++k) {
             float sum = 0;
             for (int p = 0; p < ranks[i]; ++p) {
@@ -202,6 +215,12 @@ static void check_mode(embed_mode mode, job_form form)
         test_free(many);
     }
     test_free(one);
+}
+
+static void check_mode(embed_mode mode, job_form form)
+{
+    check_weighted(mode, form, false);
+    check_weighted(mode, form, true);
 }
 
 static void all_to_all(void **state)
@@ -230,16 +249,16 @@ static void sums_of_samples(void **state)
 }
 
 /* Sums of one rank are those of its pooled rows: columns of fields added up, and products with the weight. */
-static void sums_are_those_of_pooled_rows(void **state)
+static void check_against_pooled(bool weighted)
 {
-    (void)state;
-    job *pooled = run_on(1, EMBED_ALL_TO_ALL, FORM_POOLED), *sums = run_on(1, EMBED_DES, FORM_SUMS);
+    job *pooled = run_on(1, EMBED_ALL_TO_ALL, FORM_POOLED, weighted), *sums = run_on(1, EMBED_DES, FORM_SUMS, weighted);
     const int step = 1; /* the first with rows: those of keys that the batch before it had twice */
     for (int s = 0; s < SAMPLES; ++s) {
-        const float *x = pooled->out[step] + s * INPUTS, *y = sums->out[step] + s * SUMS;
+        const float *x = pooled->out[step] + s * (INPUTS + weighted), *y = sums->out[step] + s * SUMS;
         for (int c = 0; c < STRIDE; ++c) {
             assert_float_equal(x[c] + x[STRIDE + c] + x[2 * STRIDE + c], y[c], 1e-5);
         }
+        assert_float_equal(weighted ? x[INPUTS] : y[STRIDE], y[STRIDE], 1e-5);
         for (int m = 0; m < PRODUCTS; ++m) {
             double product = 0;
             for (int c = 0; c < INPUTS; ++c) {
@@ -252,15 +271,22 @@ static void sums_are_those_of_pooled_rows(void **state)
     test_free(sums);
 }
 
+static void sums_are_those_of_pooled_rows(void **state)
+{
+    (void)state;
+    check_against_pooled(false);
+    check_against_pooled(true);
+}
+
 /* Rows that one mode wrote on some ranks go on in another mode on others. */
 static void rows_move_between_modes(void **state)
 {
     const char *folder = *state;
     static const embed_mode modes[] = {EMBED_REPLICATE, EMBED_DES, EMBED_ALL_TO_ALL, EMBED_REPLICATE};
     static const int ranks[] = {3, 2, 4, 8};
-    job *one = run_on(1, EMBED_ALL_TO_ALL, FORM_POOLED);
+    job *one = run_on(1, EMBED_ALL_TO_ALL, FORM_POOLED, false);
     for (int i = 0; i < 4; ++i) {
-        job *part = new_job(modes[i], FORM_POOLED);
+        job *part = new_job(modes[i], FORM_POOLED, false);
         part->load = i == 0 ? NULL : folder;
         part->save = folder;
         part->steps = i == 0 ? STEPS : 0;
@@ -271,19 +297,24 @@ static void rows_move_between_modes(void **state)
     test_free(one);
 }
 
-/* Sums and the update of one sample's rows in closed form; field 0 holds a key twice, field 2 nothing. */
-static void sums_of_one_sample(void **state)
+/* Sums and the update of one sample's rows in closed form; field 0 holds a key twice, field 2 nothing. times, squared:
+ * sums of weights of each distinct key, and of their squares. */
+enum { DISTINCT = 3 };
+static void check_one_sample(const float *given, const float *times, const float *squared)
 {
-    (void)state;
-    enum { DISTINCT = 3 };
     const uint64_t key[] = {embed_key(0, 4), embed_key(0, 4), embed_key(0, 9), embed_key(1, 4)};
     const uint64_t distinct[DISTINCT] = {key[0], key[2], key[3]};
     const int64_t at[] = {0, 3, 4, 4}, apart[] = {0, 1, 2, 3, 3, 3, 3};
-    const float times[DISTINCT] = {2, 1, 1}, gradient[SUMS] = {1, -2, 3, 0.5F, 7, 0.25F, -1, 2};
+    const float gradient[SUMS] = {1, -2, 3, 0.5F, 7, 0.25F, -1, 2};
     const int field[DISTINCT] = {0, 0, 1};
-    const embed_desc desc = {
-        .fields = FIELDS, .width = WIDTH, .linear = true, .spread = 0.5, .seed = 3, .mode = EMBED_DES};
-    const embed_bags bags = {.samples = 1, .fields = FIELDS, .at = at, .key = key};
+    const embed_desc desc = {.fields = FIELDS,
+                             .width = WIDTH,
+                             .linear = true,
+                             .weighted = true,
+                             .spread = 0.5,
+                             .seed = 3,
+                             .mode = EMBED_DES};
+    const embed_bags bags = {.samples = 1, .fields = FIELDS, .at = at, .key = key, .weight = given};
     const embed_bags each = {.samples = 2, .fields = FIELDS, .at = apart, .key = distinct}; /* a bag a key */
     float weight[FIELDS][STRIDE][PRODUCTS], dweight[FIELDS][STRIDE][PRODUCTS], total[SUMS];
     float before[2 * FIELDS][STRIDE], after[2 * FIELDS][STRIDE];
@@ -304,12 +335,12 @@ static void sums_of_one_sample(void **state)
     for (int k = 0; k < DISTINCT; ++k) {
         for (int c = 0; c < STRIDE; ++c) {
             const float v = before[k][c];
-            float d = gradient[c] + (c < WIDTH ? 2 * v * gradient[STRIDE] : 0);
-            squares += c < WIDTH ? times[k] * v * v : 0;
+            float d = times[k] * gradient[c] + (c < WIDTH ? 2 * squared[k] * v * gradient[STRIDE] : 0);
+            squares += c < WIDTH ? squared[k] * v * v : 0;
             for (int m = 0; m < PRODUCTS; ++m) {
-                d += weight[field[k]][c][m] * gradient[STRIDE + 1 + m];
+                d += times[k] * weight[field[k]][c][m] * gradient[STRIDE + 1 + m];
             }
-            assert_float_equal(after[k][c], v - 0.1F * times[k] * d, 1e-5);
+            assert_float_equal(after[k][c], v - 0.1F * d, 1e-5);
         }
     }
     assert_true(squares > 0);
@@ -317,13 +348,67 @@ static void sums_of_one_sample(void **state)
     for (int c = 0; c < STRIDE; ++c) {
         for (int m = 0; m < PRODUCTS; ++m) {
             const float g = gradient[STRIDE + 1 + m];
-            assert_float_equal(dweight[0][c][m], g * (2 * before[0][c] + before[1][c]), 1e-5);
-            assert_float_equal(dweight[1][c][m], g * before[2][c], 1e-5);
+            assert_float_equal(dweight[0][c][m], g * (times[0] * before[0][c] + times[1] * before[1][c]), 1e-5);
+            assert_float_equal(dweight[1][c][m], g * times[2] * before[2][c], 1e-5);
             assert_float_equal(dweight[2][c][m], 0, 0);
         }
     }
     embed_close(table);
     comm_destroy(comm);
+}
+
+static void sums_of_one_sample(void **state)
+{
+    (void)state;
+    const float weight[] = {2, -1, 0.5F, 3}, once[] = {1, 0.5F, 3}, twice[] = {5, 0.25F, 9}, counted[] = {2, 1, 1};
+    check_one_sample(NULL, counted, counted);
+    check_one_sample(weight, once, twice);
+}
+
+/* The same of pooled rows with their column of squares, of two samples that share a key. */
+static void squares_of_pooled_rows(void **state)
+{
+    (void)state;
+    enum { COLUMNS = STRIDE + 1 };
+    const uint64_t key[] = {embed_key(0, 4), embed_key(0, 9), embed_key(0, 4)};
+    const int64_t at[] = {0, 2, 3}, apart[] = {0, 1, 2};
+    const float weight[] = {2, -1, 3}, gradient[2][COLUMNS] = {{0, 0, 0, 0, 1, 0.5F}, {0, 0, 0, 0, 0, -1}};
+    const embed_bags bags = {.samples = 2, .fields = 1, .at = at, .key = key, .weight = weight};
+    const embed_bags each = {.samples = 2, .fields = 1, .at = apart, .key = key};
+    float pooled[2][COLUMNS], before[2][COLUMNS], after[2][COLUMNS];
+    for (int mode = 0; mode < EMBED_MODES_COUNT; ++mode) {
+        const embed_desc desc = {.fields = 1,
+                                 .width = WIDTH,
+                                 .linear = true,
+                                 .squares = true,
+                                 .weighted = true,
+                                 .spread = 0.5,
+                                 .seed = 3,
+                                 .mode = (embed_mode)mode};
+        weft_comm *comm = NULL;
+        embed_table *table = NULL;
+        ASSERT_OK(comm_create_self(&comm));
+        ASSERT_OK(embed_open(comm, &desc, 4, &table));
+        ASSERT_OK(embed_forward(table, &each, true, &before[0][0], COLUMNS));
+        ASSERT_OK(embed_forward(table, &bags, true, &pooled[0][0], COLUMNS));
+        ASSERT_OK(embed_backward(table, &gradient[0][0], COLUMNS, 0.1));
+        ASSERT_OK(embed_forward(table, &each, false, &after[0][0], COLUMNS));
+        float square[2] = {0};
+        for (int c = 0; c < WIDTH; ++c) {
+            square[0] += before[0][c] * before[0][c];
+            square[1] += before[1][c] * before[1][c];
+            /* Key 4 has weight 2 where the gradient of squares is 0.5, and 3 where it is -1. */
+            assert_float_equal(after[0][c], before[0][c] * (1 - 0.1F * 2 * (4 * 0.5F - 9)), 1e-5);
+            assert_float_equal(after[1][c], before[1][c] * (1 - 0.1F * 2 * 0.5F), 1e-5);
+        }
+        assert_true(square[0] > 0);
+        assert_float_equal(pooled[0][STRIDE], 4 * square[0] + square[1], 1e-5);
+        assert_float_equal(pooled[1][STRIDE], 9 * square[0], 1e-5);
+        assert_float_equal(after[0][WIDTH], -0.1F * 2, 1e-6);
+        assert_float_equal(after[1][WIDTH], 0.1F, 1e-6);
+        embed_close(table);
+        comm_destroy(comm);
+    }
 }
 
 /* 8 ranks, 300 ids a sample of which 60 % are distinct: logistic regression, FM of width 8, two crosses of width 8. */
@@ -346,6 +431,7 @@ typedef struct trial_job {
     embed_trial trial[8]; /* of each rank */
     int64_t at[8][BAGS + 1];
     uint64_t key[8][KEYS];
+    float weight[8][KEYS];
 } trial_job;
 
 typedef struct trial_rank {
@@ -359,7 +445,7 @@ static weft_status trial_batch(void *self, int step, embed_bags *bags)
     const trial_rank *r = self;
     const int first = first_of(r->rank, r->ranks), end = first_of(r->rank + 1, r->ranks);
     int64_t *at = r->job->at[r->rank];
-    fill(step, at, r->job->key[r->rank]);
+    fill(step, at, r->job->key[r->rank], r->job->weight[r->rank]);
     const int64_t begin = at[first * FIELDS];
     for (int b = 0; b <= (end - first) * FIELDS; ++b) {
         at[b] = at[first * FIELDS + b] - begin;
@@ -400,7 +486,8 @@ static void trials_count_bytes(void **state)
         for (int step = 1; step < BATCHES; ++step) {
             int64_t at[BAGS + 1];
             uint64_t key[KEYS];
-            fill(step, at, key);
+            float weight[KEYS];
+            fill(step, at, key, weight);
             const embed_counts one = count(RANKS, at, key);
             all.distinct += one.distinct;
             all.keys_away += one.keys_away;
@@ -431,6 +518,7 @@ int main(void)
         cmocka_unit_test(sums_are_those_of_pooled_rows),
         cmocka_unit_test_setup_teardown(rows_move_between_modes, folder_setup, folder_teardown),
         cmocka_unit_test(sums_of_one_sample),
+        cmocka_unit_test(squares_of_pooled_rows),
         cmocka_unit_test(few_numbers_save_most),
         cmocka_unit_test(trials_count_bytes),
     };

@@ -1,4 +1,5 @@
 /* Distinct keys of bags and sums of rows, against plain loops over positions; for several numbers of threads. */
+#include <math.h>
 #include <omp.h>
 
 #include "base/alloc.h"
@@ -129,6 +130,70 @@ static void test_bags(void **state)
     bag_index_free(&index);
 }
 
+/* Sums of a double loop over positions, of weights that are no powers of 2. */
+static void check_weighted(const bag_index *index, const embed_bags *bags, int stride)
+{
+    const size_t values = (size_t)(index->distinct * stride), outs = (size_t)(BAGS * stride);
+    float *value = malloc(values * sizeof *value), *gradient = malloc(values * sizeof *gradient);
+    float *pooled = malloc(outs * sizeof *pooled), square[SAMPLES], *dsquare = malloc(values * sizeof *dsquare);
+    double *sum = calloc(values + outs, sizeof *sum), *dsum = calloc(values, sizeof *dsum), squares[SAMPLES] = {0};
+    uint64_t state = 5;
+    for (size_t i = 0; i < values; ++i) {
+        value[i] = (float)test_uniform(&state) - 0.3F;
+    }
+    pool_rows(index, bags, value, stride, stride, pooled, FIELDS * (int64_t)stride);
+    pool_gradients(index, FIELDS, pooled, FIELDS * (int64_t)stride, stride, gradient, stride);
+    pool_squares(index, bags, value, stride, square, 1);
+    pool_square_gradients(index, FIELDS, square, 1, dsquare, stride);
+    for (int bag = 0; bag < BAGS; ++bag) {
+        for (int64_t p = at[bag]; p < at[bag + 1]; ++p) {
+            const double w = (double)bags->weight[p];
+            const int64_t place = index->place[p];
+            for (int j = 0; j < stride; ++j) {
+                sum[(int64_t)values + bag * stride + j] += w * (double)value[place * stride + j];
+                sum[place * stride + j] += w * (double)pooled[bag * stride + j];
+            }
+            squares[bag / FIELDS] += w * w * (double)value[place * stride];
+            dsum[place] += w * w * (double)square[bag / FIELDS];
+        }
+    }
+    for (size_t i = 0; i < outs; ++i) {
+        assert_float_equal(pooled[i], sum[values + i], 1e-4 * (1 + fabs(sum[values + i])));
+    }
+    for (size_t i = 0; i < values; ++i) {
+        assert_float_equal(gradient[i], sum[i], 1e-4 * (10 + fabs(sum[i])));
+    }
+    for (int s = 0; s < SAMPLES; ++s) {
+        assert_float_equal(square[s], squares[s], 1e-4 * (1 + fabs(squares[s])));
+    }
+    for (int64_t i = 0; i < index->distinct; ++i) {
+        assert_float_equal(dsquare[i * stride], dsum[i], 1e-4 * (10 + fabs(dsum[i])));
+    }
+    free(value), free(gradient), free(pooled), free(dsquare), free(sum), free(dsum);
+}
+
+static void test_weights(void **state)
+{
+    (void)state;
+    static float weight[MOST];
+    uint64_t drawn = 21;
+    bag_index index = {0};
+    for (int p = 0; p < MOST; ++p) {
+        weight[p] = (float)(3.0 * test_uniform(&drawn) - 1.0);
+    }
+    for (int turn = 0; turn < 2; ++turn) {
+        embed_bags bags = draw(31, false, turn == 1);
+        bags.weight = weight;
+        ASSERT_OK(bag_index_fill(&index, &bags));
+        check_index(&index, &bags);
+        check_weighted(&index, &bags, turn == 0 ? 17 : 5);
+        bags.weight = NULL;
+        ASSERT_OK(bag_index_fill(&index, &bags));
+        check_sums(&index, &bags, 17);
+    }
+    bag_index_free(&index);
+}
+
 /* Batches of no samples and of empty bags; and no memory is taken for a batch that fits. */
 static void test_small_batches(void **state)
 {
@@ -159,6 +224,7 @@ static void test_small_batches(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bags), cmocka_unit_test(test_small_batches)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bags), cmocka_unit_test(test_weights),
+                                       cmocka_unit_test(test_small_batches)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 
 #include "app/options/app_options.h"
 #include "clicks/click_choices.h"
+#include "clicks/data/click_bags.h"
 #include "clicks/data/click_scaling.h"
 #include "embed/embed.h"
 
