@@ -4,6 +4,7 @@
  */
 #include <math.h>
 
+#include "base/alloc.h"
 #include "support/random.h"
 #include "support/test.h"
 #include "tune/sched/sched.h"
@@ -515,6 +516,48 @@ static void test_repeats_and_refusals(void **state)
     }
 }
 
+/* One group trains what it is told; some reports diverge. */
+static weft_status small_search(const sched_desc *desc)
+{
+    sched *s = NULL;
+    sched_work work;
+    sched_decision decision;
+    int reports = 0;
+    WEFT_TRY(sched_open(desc, &s));
+    weft_status status = WEFT_OK;
+    for (work.action = SCHED_START; status == WEFT_OK && work.action != SCHED_DONE;) {
+        status = sched_next(s, &work);
+        for (int64_t at = work.from + 1; status == WEFT_OK && work.action != SCHED_DONE && at <= work.until; at++) {
+            const double value = ++reports % 37 == 0 ? (double)NAN : (reports * 7) % 11;
+            status = sched_report(s, work.trial, at, value, &decision);
+            if (status != WEFT_OK || decision != SCHED_CONTINUE) {
+                break;
+            }
+        }
+    }
+    sched_close(s);
+    return status;
+}
+
+/* Whichever allocation fails: the status says so, and nothing is left. */
+static void test_without_memory(void **state)
+{
+    (void)state;
+    for (int kind = SCHED_FIFO; kind <= SCHED_PBT; kind++) {
+        const sched_desc desc = {
+            .kind = (sched_kind)kind, .max_resource = 20, .interval = kind == SCHED_PBT ? 4 : 0, .trials = 20};
+        weft_status status = WEFT_ERR_RESOURCE;
+        for (uint64_t n = 1; status != WEFT_OK; n++) {
+            const uint64_t before = weft_mem_usage_total().current_bytes;
+            weft_alloc_fail_after(n);
+            status = small_search(&desc);
+            weft_alloc_fail_after(0);
+            assert_true(status == WEFT_OK ? n > 2 : status == WEFT_ERR_RESOURCE);
+            assert_int_equal(weft_mem_usage_total().current_bytes, before);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_halving_counts),
@@ -527,6 +570,7 @@ int main(void)
                                        cmocka_unit_test(test_lineage),
                                        cmocka_unit_test(test_changes),
                                        cmocka_unit_test(test_digest),
-                                       cmocka_unit_test(test_repeats_and_refusals)};
+                                       cmocka_unit_test(test_repeats_and_refusals),
+                                       cmocka_unit_test(test_without_memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
