@@ -158,6 +158,24 @@ static void test_hyperband_brackets(void **state)
     sched_close(r.s);
 }
 
+/* However many groups there are, and in whatever order they end: the same trials train equally far. */
+static void test_hyperband_by_any_groups(void **state)
+{
+    int64_t reached[200];
+    (void)state;
+    for (int workers = 1; workers <= 13; workers += 4) {
+        race r =
+            race_of(&(sched_desc){.kind = SCHED_HYPERBAND, .max_resource = 60, .grace = 2, .trials = 200}, workers, 13);
+        r.draws += (uint64_t)workers;
+        run(&r);
+        for (int i = 0; i < 200; i++) {
+            assert_true(workers == 1 || reached[i] == sched_trial_at(r.s, i)->resource);
+            reached[i] = sched_trial_at(r.s, i)->resource;
+        }
+        sched_close(r.s);
+    }
+}
+
 /* ---- promotion ---- */
 
 /* The best trials first, so that none is promoted that others push out of the best third later. */
@@ -562,6 +580,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_halving_counts),
                                        cmocka_unit_test(test_hyperband_brackets),
+                                       cmocka_unit_test(test_hyperband_by_any_groups),
                                        cmocka_unit_test(test_promotion_counts),
                                        cmocka_unit_test(test_promotion_is_of_the_best),
                                        cmocka_unit_test(test_promotion_without_the_lost),
