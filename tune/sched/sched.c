@@ -48,8 +48,7 @@ static weft_status check_unused(const sched_desc *desc, const sched_rule *rule)
 
 static weft_status check_desc(const sched_desc *desc)
 {
-    WEFT_CHECK((unsigned)desc->kind < sizeof rules / sizeof *rules, WEFT_ERR_USAGE, "there is no scheduler %d",
-               (int)desc->kind);
+    WEFT_CHECK((unsigned)desc->kind <= SCHED_PBT, WEFT_ERR_USAGE, "there is no scheduler %d", (int)desc->kind);
     const char *name = kind_names[desc->kind];
     WEFT_CHECK(desc->max_resource >= 1 && desc->max_resource <= most_resource, WEFT_ERR_USAGE,
                "scheduler %s: a full training of %lld; 1 to %lld", name, (long long)desc->max_resource,

@@ -138,8 +138,8 @@ int sched_leader(const sched *s);
 uint64_t sched_digest(const sched *s);
 
 /* The first rung if nobody says one: 4 % of max_resource, rounded up, or `warmup`, the resource at which the learning
- * rate has stopped to rise, where that is more; 2 at least, for the order of trials after one epoch says nothing.
- * bench/tune: halving from epoch 1 of 52 on is no better than random search at full length, from 4 to 12 % on it is. */
+ * rate has stopped to rise, where that is more; 2 at least, for the order of trials after one epoch says little:
+ * halving from epoch 1 of 52 on has twice the regret of halving from epoch 3 on (docs/howto-scheduler.md). */
 int64_t sched_default_grace(int64_t max_resource, int64_t warmup);
 
 /* Resource of rung k = 0, 1, ...; 0: there is none. Of the kinds asha, asha-stop, asha-optuna and pasha. */

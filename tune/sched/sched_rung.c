@@ -101,20 +101,29 @@ weft_status ladder_report(sched *s, int trial, double score, sched_decision *dec
     return WEFT_OK;
 }
 
+/* Makes the entry of a trial that waits the worst of its rung; false: it does not wait there. */
+static bool sink(sched_rung *rung, int trial)
+{
+    rung_entry *entry = rung_find(rung, trial);
+    if (entry == NULL || entry->state != RUNG_WAITS) {
+        return false;
+    }
+    rung_entry *last = rung->entry + rung->count - 1;
+    memmove(entry, entry + 1, (size_t)(last - entry) * sizeof *entry);
+    *last = (rung_entry){.score = -(double)INFINITY, .trial = trial, .state = RUNG_GONE};
+    return true;
+}
+
 /* A trial that waits at a rung becomes the worst there, one that runs the worst of the rung to which it was going. */
 weft_status ladder_left(sched *s, int trial, sched_decision *decision)
 {
     sched_trial *t = &s->trial[trial];
-    sched_ladder *ladder = &s->ladder[t->bracket];
+    sched_rung *rung = s->ladder[t->bracket].rung;
     (void)decision;
-    sched_rung *below = t->rung > 0 ? &ladder->rung[t->rung - 1] : NULL;
-    rung_entry *entry = below != NULL ? rung_find(below, trial) : NULL;
-    if (entry != NULL && entry->state == RUNG_WAITS) {
-        below->count--;
-        memmove(entry, entry + 1, (size_t)(below->entry + below->count - entry) * sizeof *entry);
-        return rung_add(below, trial, -(double)INFINITY, RUNG_GONE);
+    if (t->rung > 0 && sink(&rung[t->rung - 1], trial)) {
+        return WEFT_OK;
     }
-    return rung_add(&ladder->rung[t->rung++], trial, -(double)INFINITY, RUNG_GONE);
+    return rung_add(&rung[t->rung++], trial, -(double)INFINITY, RUNG_GONE);
 }
 
 void ladder_promote(sched *s, const sched_ladder *ladder, int k, rung_entry *entry, sched_work *work)

@@ -4,6 +4,7 @@
  */
 #include <math.h>
 
+#include "base/alloc.h"
 #include "support/random.h"
 #include "support/test.h"
 #include "tune/sched/sched.h"
@@ -155,6 +156,24 @@ static void test_hyperband_brackets(void **state)
     run(&r);
     assert_int_equal(sched_trial_at(r.s, 150)->bracket, 6);
     sched_close(r.s);
+}
+
+/* However many groups there are, and in whatever order they end: the same trials train equally far. */
+static void test_hyperband_by_any_groups(void **state)
+{
+    int64_t reached[200];
+    (void)state;
+    for (int workers = 1; workers <= 13; workers += 4) {
+        race r =
+            race_of(&(sched_desc){.kind = SCHED_HYPERBAND, .max_resource = 60, .grace = 2, .trials = 200}, workers, 13);
+        r.draws += (uint64_t)workers;
+        run(&r);
+        for (int i = 0; i < 200; i++) {
+            assert_true(workers == 1 || reached[i] == sched_trial_at(r.s, i)->resource);
+            reached[i] = sched_trial_at(r.s, i)->resource;
+        }
+        sched_close(r.s);
+    }
 }
 
 /* ---- promotion ---- */
@@ -515,10 +534,53 @@ static void test_repeats_and_refusals(void **state)
     }
 }
 
+/* One group trains what it is told; some reports diverge. */
+static weft_status small_search(const sched_desc *desc)
+{
+    sched *s = NULL;
+    sched_work work;
+    sched_decision decision;
+    int reports = 0;
+    WEFT_TRY(sched_open(desc, &s));
+    weft_status status = WEFT_OK;
+    for (work.action = SCHED_START; status == WEFT_OK && work.action != SCHED_DONE;) {
+        status = sched_next(s, &work);
+        for (int64_t at = work.from + 1; status == WEFT_OK && work.action != SCHED_DONE && at <= work.until; at++) {
+            const double value = ++reports % 37 == 0 ? (double)NAN : (reports * 7) % 11;
+            status = sched_report(s, work.trial, at, value, &decision);
+            if (status != WEFT_OK || decision != SCHED_CONTINUE) {
+                break;
+            }
+        }
+    }
+    sched_close(s);
+    return status;
+}
+
+/* Whichever allocation fails: the status says so, and nothing is left. */
+static void test_without_memory(void **state)
+{
+    (void)state;
+    for (int kind = SCHED_WHOLE; kind <= SCHED_PBT; kind++) {
+        const sched_desc desc = {
+            .kind = (sched_kind)kind, .max_resource = 20, .interval = kind == SCHED_PBT ? 4 : 0, .trials = 20};
+        weft_status status = WEFT_ERR_RESOURCE;
+        for (uint64_t n = 1; status != WEFT_OK; n++) {
+            const uint64_t before = weft_mem_usage_total().current_bytes;
+            weft_alloc_fail_after(n);
+            status = small_search(&desc);
+            weft_alloc_fail_after(0);
+            assert_true(status == WEFT_OK ? n > 2 : status == WEFT_ERR_RESOURCE);
+            assert_int_equal(weft_mem_usage_total().current_bytes, before);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_halving_counts),
                                        cmocka_unit_test(test_hyperband_brackets),
+                                       cmocka_unit_test(test_hyperband_by_any_groups),
                                        cmocka_unit_test(test_promotion_counts),
                                        cmocka_unit_test(test_promotion_is_of_the_best),
                                        cmocka_unit_test(test_promotion_without_the_lost),
@@ -527,6 +589,7 @@ int main(void)
                                        cmocka_unit_test(test_lineage),
                                        cmocka_unit_test(test_changes),
                                        cmocka_unit_test(test_digest),
-                                       cmocka_unit_test(test_repeats_and_refusals)};
+                                       cmocka_unit_test(test_repeats_and_refusals),
+                                       cmocka_unit_test(test_without_memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
