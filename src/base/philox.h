@@ -42,6 +42,7 @@ enum {
     WEFT_RNG_INDEXES = 79,    /* replicates of a bootstrap */
     WEFT_RNG_ROWS = 80,       /* first numbers of rows of embeddings, and where their index puts keys */
     WEFT_RNG_CLICK_BLOCKS = 81, /* blocks of rows of an epoch of clicks */
+    WEFT_RNG_CLICKS = 88,       /* made rows of clicks: 88..93 */
     WEFT_RNG_EDGES = 128,       /* dropout of edges, + layer, up to 191 */
     WEFT_RNG_HALO_ROUND = 192,  /* rounding of rows in messages: 192..1023, by leg */
     WEFT_RNG_DROPOUT = 1024,    /* + layer, up to 32767 */
