@@ -6,6 +6,7 @@
 
 #include "base/integer/mix.h"
 #include "clicks/data/click_internal.h"
+#include "clicks/data/click_made.h"
 #include "comm/comm.h"
 
 weft_mem_tag WEFT_MEM_CLICKS[1] = {{.text = "tables of clicks"}};
@@ -14,7 +15,22 @@ enum { CHUNK = 4096, BLOCK = 1 << 16 };
 
 /* ---- a row ------------------------------------------------------------------------------------------------------- */
 
-void click_rows_keys(const click_rows *rows, int64_t row, uint64_t *key)
+int64_t click_rows_train(const click_rows *rows, int64_t place)
+{
+    return rows->teacher != NULL ? place : rows->train[place];
+}
+
+int64_t click_rows_eval(const click_rows *rows, int64_t place)
+{
+    return rows->teacher == NULL ? rows->eval[place] : rows->all_evaluated ? place : rows->counted[0] + place;
+}
+
+uint8_t click_rows_split(const click_rows *rows, int64_t row)
+{
+    return rows->teacher != NULL ? click_made_split(rows, row) : rows->split[row];
+}
+
+static void read_keys(const click_rows *rows, int64_t row, uint64_t *key)
 {
     for (int f = 0; f < rows->fields; ++f) {
         const table_column *c = &rows->table.column[rows->field[f]];
@@ -28,12 +44,39 @@ void click_rows_keys(const click_rows *rows, int64_t row, uint64_t *key)
     }
 }
 
-void click_rows_numbers(const click_rows *rows, const click_scaling *scaling, int64_t row, float *value)
+static void read_numbers(const click_rows *rows, const click_scaling *scaling, int64_t row, float *value)
 {
     for (int64_t c = 0; c < rows->numbers; ++c) {
         const table_column *column = &rows->table.column[rows->number[c]];
         table_read_numbers(column->kind, column->data, row, 1, &value[c]);
         value[c] = click_scaled(scaling, c, value[c]);
+    }
+}
+
+static float target_of(const click_rows *rows, int64_t row)
+{
+    return rows->label[row] == CLICK_NO_LABEL ? NAN : (float)rows->label[row];
+}
+
+void click_rows_read(const click_rows *rows, const click_scaling *scaling, int64_t row, uint64_t *key, float *value,
+                     float *target)
+{
+    if (rows->teacher != NULL) {
+        click_made_read(rows, scaling, row, key, value, target);
+        return;
+    }
+    read_keys(rows, row, key);
+    read_numbers(rows, scaling, row, value);
+    *target = target_of(rows, row);
+}
+
+void click_rows_answer(const click_rows *rows, int64_t row, float *target, float *logit)
+{
+    if (rows->teacher != NULL) {
+        click_made_answer(rows, row, target, logit);
+    } else {
+        *target = target_of(rows, row);
+        *logit = NAN;
     }
 }
 
@@ -105,6 +148,9 @@ weft_status click_rows_measure(weft_comm *comm, const click_rows *rows, click_sc
     if (rows->numbers == 0 || scaling->kind == CLICK_SCALING_OFF) {
         return WEFT_OK;
     }
+    if (rows->teacher != NULL) {
+        return click_made_measure(comm, rows, scaling);
+    }
     const int64_t blocks = (rows->table.rows + BLOCK - 1) / BLOCK;
     weft_status local = input_moments_create(rows->numbers, &scaling->moments);
     local = local == WEFT_OK ? WEFT_NEW(&part, blocks * 3 * rows->numbers, WEFT_MEM_WORKSPACE) : local;
@@ -130,8 +176,8 @@ static weft_status look_through(weft_comm *comm, click_rows *rows, const char *p
     weft_status status = WEFT_NEW(&key, rows->fields, WEFT_MEM_WORKSPACE);
     status = status == WEFT_OK ? WEFT_NEW(&value, rows->numbers, WEFT_MEM_WORKSPACE) : status;
     for (int64_t i = first; i < end && status == WEFT_OK; ++i) {
-        click_rows_keys(rows, i, key);
-        click_rows_numbers(rows, &plain, i, value);
+        read_keys(rows, i, key);
+        read_numbers(rows, &plain, i, value);
         hash += mix64((uint64_t)i * 256 + rows->label[i]);
         for (int f = 0; f < rows->fields; ++f) {
             hash += mix64(key[f] ^ mix64((uint64_t)i));
@@ -164,6 +210,9 @@ weft_status click_rows_open(weft_comm *comm, const char *const *path, int paths,
                             click_rows *rows)
 {
     *rows = (click_rows){0};
+    if (click_spec_is(path[0])) {
+        return click_made_open(comm, path[0], options, rows);
+    }
     WEFT_TRY(comm_agree(comm, open_rows(path, paths, options, rows)));
     return look_through(comm, rows, path[0]);
 }
@@ -175,6 +224,7 @@ void click_rows_close(click_rows *rows)
     }
     WEFT_FREE_ALL(rows->field, rows->number, rows->word_key, rows->missing_key, rows->label, rows->split, rows->train,
                   rows->eval);
+    click_made_close(rows);
     name_list_free(&rows->field_name);
     name_list_free(&rows->number_name);
     table_close(&rows->table);

@@ -66,8 +66,8 @@ static weft_status begin_batch(void *self, int number, const batch_key *key, int
         enter_epoch(s, key);
     }
     for (int64_t i = 0; i < to->share.count; ++i) {
-        to->row[i] = key->training ? s->rows->train[click_order_at(&s->order, to->share.begin + i)]
-                                   : s->rows->eval[to->share.begin + i];
+        to->row[i] = key->training ? click_rows_train(s->rows, click_order_at(&s->order, to->share.begin + i))
+                                   : click_rows_eval(s->rows, to->share.begin + i);
     }
     *rows = to->share.count;
     return WEFT_OK;
@@ -80,10 +80,9 @@ static weft_status make_row(void *self, int number, int64_t i, int worker)
     const click_rows *rows = s->rows;
     const int64_t row = to->row[i];
     (void)worker;
-    click_rows_keys(rows, row, to->id + i * rows->fields);
-    click_rows_numbers(rows, s->options.scaling, row, to->number + i * rows->numbers);
-    to->target[i] = rows->label[row] == CLICK_NO_LABEL ? NAN : (float)rows->label[row];
-    to->split[i] = rows->split[row];
+    click_rows_read(rows, s->options.scaling, row, to->id + i * rows->fields, to->number + i * rows->numbers,
+                    &to->target[i]);
+    to->split[i] = click_rows_split(rows, row);
     return WEFT_OK;
 }
 
@@ -93,7 +92,7 @@ static weft_status make_row(void *self, int number, int64_t i, int worker)
 static void count_evaluated(const click_source *s, int64_t first, int64_t count, int64_t counted[TRAIN_SPLITS])
 {
     for (int64_t i = 0; i < count; ++i) {
-        const uint8_t split = s->rows->split[s->rows->eval[first + i]];
+        const uint8_t split = click_rows_split(s->rows, click_rows_eval(s->rows, first + i));
         if (split < TRAIN_SPLITS) {
             counted[split] += 1;
         }

@@ -6,6 +6,7 @@
 #include "app/clicks/clicks_job.h"
 #include "app/workload/precision.h"
 #include "base/clock.h"
+#include "base/integer/integers.h"
 #include "base/log.h"
 #include "embed/rows/row_store.h"
 #include "train/batch/batch_order.h"
@@ -69,6 +70,10 @@ static int64_t ids_at_most(const click_rows *rows)
 {
     int64_t ids = 0;
     for (int f = 0; f < rows->fields; ++f) {
+        if (rows->teacher != NULL) {
+            ids += smaller(rows->teacher->size[f], rows->table.rows);
+            continue;
+        }
         const table_field *field = &rows->table.schema.field[rows->field[f]];
         ids += field->kind == TABLE_CATEGORY ? words_count(field->words) + 1 : rows->table.rows;
     }
@@ -168,13 +173,35 @@ static weft_status scale_numbers(workload *work)
     return WEFT_OK;
 }
 
-static weft_status take_answers(workload *work)
+/* [out] logit: [t->rows] of what made the rows, NaN where nothing did. Threads share the rows, which may have to be made. */
+static void read_answers(workload *work, float *logit)
 {
     clicks_job *job = work->self;
     const app_context *context = work->context;
     const click_rows *rows = &job->rows;
-    const train_source *source = click_source_of(job->source);
     const int64_t batch = option_int(context->options, OPT_BATCH_SIZE);
+    const int64_t steps = click_source_of(job->source)->eval_steps;
+    int64_t at = 0;
+    for (int64_t step = 0; step < steps && rows->evaluated > 0; ++step) {
+        const batch_share share =
+            batch_order_share(rows->evaluated, batch, step, comm_size(context->comm), comm_rank(context->comm));
+#pragma omp parallel for schedule(static) num_threads(context->placement.threads)
+        for (int64_t i = 0; i < share.count; ++i) {
+            const int64_t row = click_rows_eval(rows, share.begin + i);
+            job->held_id[at + i] = share.begin + i;
+            job->answers.split[at + i] = click_rows_split(rows, row);
+            click_rows_answer(rows, row, &job->answers.target[at + i], &logit[at + i]);
+        }
+        at += share.count;
+    }
+    assert(at == job->answers.targets.rows); /* the source counts the same batches */
+}
+
+static weft_status take_answers(workload *work, float **logit)
+{
+    clicks_job *job = work->self;
+    const click_rows *rows = &job->rows;
+    const train_source *source = click_source_of(job->source);
     train_targets *t = &job->answers.targets;
     *t = (train_targets){.rows = source->eval_rows,
                          .outputs = 1,
@@ -183,19 +210,21 @@ static weft_status take_answers(workload *work)
                          .counted = {rows->counted[0], rows->counted[1], rows->counted[2]}};
     WEFT_TRY(labels_create(&job->answers, WEFT_MEM_CLICKS));
     WEFT_TRY(WEFT_NEW(&job->held_id, t->rows, WEFT_MEM_CLICKS));
-    int64_t at = 0;
-    for (int64_t step = 0; step < source->eval_steps && rows->evaluated > 0; ++step) {
-        const batch_share share =
-            batch_order_share(rows->evaluated, batch, step, comm_size(context->comm), comm_rank(context->comm));
-        for (int64_t i = 0; i < share.count; ++i, ++at) {
-            const int64_t row = rows->eval[share.begin + i];
-            job->held_id[at] = share.begin + i;
-            job->answers.target[at] = rows->label[row] == CLICK_NO_LABEL ? NAN : (float)rows->label[row];
-            job->answers.split[at] = rows->split[row];
-        }
+    WEFT_TRY(WEFT_NEW(logit, t->rows, WEFT_MEM_WORKSPACE));
+    read_answers(work, *logit);
+    return work->labelled ? labels_upload(&job->answers, work->context->hal) : WEFT_OK;
+}
+
+static weft_status prepare_answers(workload *work)
+{
+    clicks_job *job = work->self;
+    float *logit = NULL;
+    weft_status status = comm_agree(work->context->comm, take_answers(work, &logit));
+    if (status == WEFT_OK && job->rows.teacher != NULL) {
+        status = clicks_find_ceiling(work, logit);
     }
-    assert(at == t->rows); /* the source counts the same batches */
-    return work->labelled ? labels_upload(&job->answers, context->hal) : WEFT_OK;
+    weft_free(logit);
+    return status;
 }
 
 /* The rows of a model to start from stand beside its weights, and their keys are of its columns. */
@@ -237,7 +266,7 @@ weft_status clicks_build(workload *work)
     job->beside = clicks_beside(job);
     work->model = click_model_interface(job->model);
     work->model->beside = &job->beside;
-    WEFT_TRY(comm_agree(context->comm, take_answers(work)));
+    WEFT_TRY(prepare_answers(work));
     work->targets = &job->answers.targets;
     work->source = *click_source_of(job->source);
     work->held = (held_rows){.total = job->rows.evaluated, .count = work->targets->rows, .id = job->held_id};
