@@ -17,7 +17,7 @@ enum { MEASURED = 1 << 16, NAME_BYTES = 24 };
 
 static weft_status name_columns(const char *first, int64_t count, name_list *names)
 {
-    char (*name)[NAME_BYTES] = NULL;
+    char(*name)[NAME_BYTES] = NULL;
     const char **text = NULL;
     weft_status status = weft_malloc((size_t)count, sizeof *name, WEFT_MEM_WORKSPACE, (void **)&name);
     status = status == WEFT_OK ? WEFT_NEW(&text, count, WEFT_MEM_WORKSPACE) : status;

@@ -1,4 +1,5 @@
-/* clicks/data/click_made.h: click_rows of rows that are made (clicks/synth); columns are called c1, c2, .. and n1, n2, .. */
+/* clicks/data/click_made.h: click_rows of rows that are made (clicks/synth); columns are called c1, c2, .. and n1,
+ * n2, .. */
 #pragma once
 
 #include "clicks/data/click_rows.h"

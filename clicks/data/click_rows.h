@@ -9,8 +9,9 @@
  * Ids are hashes of words, so that they are the same whatever other words a table has; `hash_bits` folds them. Every
  * rank has all rows: those of a store are mapped, files are read by each rank, or become a store first (caller).
  *
- * Rows that are made (clicks/synth) stand nowhere: `teacher` makes those that are asked for, and of `table` and the lists of rows
- * nothing but the number of rows is filled in. The first rows train, then come those of validation, then of test.
+ * Rows that are made (clicks/synth) stand nowhere: `teacher` makes those that are asked for, and of `table` and the
+ * lists of rows nothing but the number of rows is filled in. The first rows train, then come those of validation,
+ * then of test.
  */
 #pragma once
 
@@ -53,9 +54,9 @@ typedef struct click_rows {
     int64_t *train; /* [counted[0]] rows that train, ascending */
     int64_t *eval;  /* [evaluated] rows of an evaluation: those of validation, then of test; all where `trained` */
     int64_t evaluated;
-    int64_t counted[TRAIN_SPLITS];                       /* labelled rows of each split */
-    int64_t clicks[TRAIN_SPLITS];                        /* clicks among them; of rows that are made as many as are expected */
-    uint64_t hash;                                       /* of all rows and columns */
+    int64_t counted[TRAIN_SPLITS]; /* labelled rows of each split */
+    int64_t clicks[TRAIN_SPLITS];  /* clicks among them; of rows that are made as many as are expected */
+    uint64_t hash;                 /* of all rows and columns */
 } click_rows;
 
 enum { CLICK_NO_LABEL = 255 };

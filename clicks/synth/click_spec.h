@@ -3,8 +3,8 @@
  *
  *     rows     in all; those that validate and test are the last of them (--valid-share, --test-share)
  *     fields   columns of ids
- *     ids      different ids of the largest field. Sizes of fields grow by equal factors from CLICK_SPEC_FEWEST to it, as
- *              those of Criteo's 26 fields do from 3 to 10 million
+ *     ids      different ids of the largest field. Sizes of fields grow by equal factors from CLICK_SPEC_FEWEST to
+ *              it, as those of Criteo's 26 fields do from 3 to 10 million
  *     numbers  columns of numbers
  *     seed     of the teacher and of all rows; row n is the same whatever `rows` is
  */

@@ -2,15 +2,15 @@
  * clicks/synth/made_rows_body.h: the kernel of made_rows.h, included once for each instruction set with its name as
  * MADE_ROW. Fields are the lanes of vectors.
  *
- * Ids are drawn by rejection-inversion (W. Hormann, G. Derflinger, Rejection-inversion to generate variates from monotone
- * discrete distributions, ACM TOMACS 6(3), 1996, doi:10.1145/235025.235029). With s = 1 + 1/20 the integral of x^-s is
- * 20 (1 - x^(-1/20)), so the draw is uniform in t = x^(-1/20) and x = t^-20 takes products alone:
+ * Ids are drawn by rejection-inversion (W. Hormann, G. Derflinger, Rejection-inversion to generate variates from
+ * monotone discrete distributions, ACM TOMACS 6(3), 1996, doi:10.1145/235025.235029). With s = 1 + 1/20 the integral
+ * of x^-s is 20 (1 - x^(-1/20)), so the draw is uniform in t = x^(-1/20) and x = t^-20 takes products alone:
  *
- *     t = low + U span,   low = (R + 1/2)^(-1/20),   low + span = 1.5^(-1/20) + 1/20       the cell of k = 1 is as wide as P(1)
+ *     t = low + U span,   low = (R + 1/2)^(-1/20),   low + span = 1.5^(-1/20) + 1/20: k = 1 is always taken
  *     k = x to the nearest; it is taken if t <= (k + 1/2)^(-1/20) + k^-s / 20, else U is drawn again
  *
- * x is refused only at the end of k's cell, over less than 0.09 / k^2 of it; so most draws are seen to be good without a
- * root.
+ * x is refused only at the end of k's cell, over less than 0.09 / k^2 of it; so most draws are seen to be good
+ * without a root.
  */
 #include <math.h>
 #include <string.h>
@@ -192,7 +192,7 @@ static void recall(const click_teacher *t, const int32_t *restrict id, knowledge
         k->hidden[f][1] = 0.5F * n[1];
         k->hidden[f][2] = 0.5F * n[2];
         k->hidden[f][3] = 0.5F * n[3];
-        k->bias[f] = f < t->spec.fields ? 0.35F * n[4] : 0.0F;
+        k->bias[f] = f < t->spec.fields ? 0.591607978F * n[4] : 0.0F;
     }
 }
 

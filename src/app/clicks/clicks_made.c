@@ -1,5 +1,5 @@
-/* app/clicks/clicks_made.c: rows that are made (clicks/synth) as data of a job: what is refused beside them, and how well they can
- * be ordered. */
+/* app/clicks/clicks_made.c: rows that are made (clicks/synth) as data of a job: what is refused beside them, and how
+ * well they can be ordered. */
 #include "app/clicks/clicks_job.h"
 #include "base/log.h"
 #include "train/metrics.h"
@@ -7,9 +7,9 @@
 weft_status clicks_check_made(const workload *work)
 {
     static const option_id idle[] = {
-        OPT_TARGET,     OPT_WEIGHT_COLUMN, OPT_GROUP_COLUMN, OPT_SPLIT_COLUMN, OPT_CATEGORY, OPT_ID_COLUMN,
-        OPT_REAL,       OPT_DROP,          OPT_MISSING,      OPT_TABLE_FORMAT, OPT_HEADER,   OPT_QUOTE,
-        OPT_DECIMAL,    OPT_SPARSE,        OPT_INDEX_BASE,   OPT_VALID_FILE,   OPT_TEST_FILE, OPT_CLICK_POSITIVE,
+        OPT_TARGET,  OPT_WEIGHT_COLUMN, OPT_GROUP_COLUMN, OPT_SPLIT_COLUMN, OPT_CATEGORY,  OPT_ID_COLUMN,
+        OPT_REAL,    OPT_DROP,          OPT_MISSING,      OPT_TABLE_FORMAT, OPT_HEADER,    OPT_QUOTE,
+        OPT_DECIMAL, OPT_SPARSE,        OPT_INDEX_BASE,   OPT_VALID_FILE,   OPT_TEST_FILE, OPT_CLICK_POSITIVE,
     };
     const weft_options *o = work->context->options;
     WEFT_CHECK(work->paths <= 1, WEFT_ERR_USAGE, "%s is one of several places of data: name it alone", work->path[0]);
@@ -27,14 +27,12 @@ weft_status clicks_find_ceiling(workload *work, const float *logit)
     const clicks_job *job = work->self;
     const app_context *context = work->context;
     const train_targets *t = &job->answers.targets;
-    const metrics_desc desc = {.metric = TRAIN_METRIC_ROCAUC,
-                               .loss = TRAIN_LOSS_BCE,
-                               .outputs = 1,
-                               .rows = t->rows,
-                               .dtype = WEFT_DTYPE_F32};
+    const metrics_desc desc = {
+        .metric = TRAIN_METRIC_ROCAUC, .loss = TRAIN_LOSS_BCE, .outputs = 1, .rows = t->rows, .dtype = WEFT_DTYPE_F32};
     train_metrics metrics = {.comm = NULL};
     weft_tensor z = {.data = NULL};
-    weft_status status = WEFT_OK, local = tensor_create(context->hal, WEFT_DTYPE_F32, t->rows, 1, WEFT_MEM_WORKSPACE, &z);
+    weft_status status = WEFT_OK,
+                local = tensor_create(context->hal, WEFT_DTYPE_F32, t->rows, 1, WEFT_MEM_WORKSPACE, &z);
     local = local == WEFT_OK ? tensor_upload(&z, logit) : local;
     COMM_AGREED_GOTO(comm_agree(context->comm, local), local, status, done);
     WEFT_TRY_GOTO(metrics_create(context->comm, context->hal, &desc, &metrics), status, done);

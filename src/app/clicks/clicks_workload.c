@@ -21,7 +21,7 @@ static workload_claims clicks_claims(const weft_options *options)
     const bool named = clicks_kind_of(option_text(options, OPT_MODEL)) != CLICK_KINDS;
     const bool made = click_spec_is(option_text(options, OPT_DATA));
     const bool data = made || (named && option_text(options, OPT_DATA)[0] != '\0');
-    return (workload_claims){.model = named                                      ? CLAIM_CERTAIN
+    return (workload_claims){.model = named                                        ? CLAIM_CERTAIN
                                       : made && option_is_auto(options, OPT_MODEL) ? CLAIM_POSSIBLE
                                                                                    : CLAIM_NO,
                              .data = data ? CLAIM_CERTAIN : CLAIM_NO};

@@ -13,6 +13,6 @@ typedef struct key_number {
 } key_number;
 
 /* Sets what the text names in `into`, and leaves the rest. A number may end with k, M or G: thousands, millions,
- * billions. text: "", or ",key=value" once or several times. what: begins messages. WEFT_ERR_USAGE: an unknown key, with
- * the nearest and all that there are; a key given twice; a value that is no whole number in its range. */
+ * billions. text: "", or ",key=value" once or several times. what: begins messages. WEFT_ERR_USAGE: an unknown key,
+ * with the nearest and all that there are; a key given twice; a value that is no whole number in its range. */
 weft_status key_numbers_parse(const char *what, const char *text, const key_number *keys, int count, void *into);
