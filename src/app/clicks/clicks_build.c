@@ -173,8 +173,8 @@ static weft_status scale_numbers(workload *work)
     return WEFT_OK;
 }
 
-/* [out] logit: [targets.rows] of what made the rows, NaN where nothing did. Threads share the rows, which may have to be
- * made. */
+/* [out] logit: [targets.rows] of what made the rows, NaN where nothing did. Threads share the rows: making them takes
+ * time. */
 static void read_answers(workload *work, float *logit)
 {
     clicks_job *job = work->self;

@@ -1,8 +1,16 @@
 /* app/clicks/clicks_made.c: rows that are made (clicks/synth) as data of a job: what is refused beside them, and how
  * well they can be ordered. */
+#include <string.h>
+
 #include "app/clicks/clicks_job.h"
 #include "base/log.h"
 #include "train/metrics.h"
+
+static bool differs(const weft_options *o, option_id id)
+{
+    return option_applies(option_command_of(o), id) && option_is_set(o, id) &&
+           strcmp(option_value_text(o, id), option_row_in(o, id)->default_text) != 0;
+}
 
 weft_status clicks_check_made(const workload *work)
 {
@@ -14,7 +22,7 @@ weft_status clicks_check_made(const workload *work)
     const weft_options *o = work->context->options;
     WEFT_CHECK(work->paths <= 1, WEFT_ERR_USAGE, "%s is one of several places of data: name it alone", work->path[0]);
     for (size_t i = 0; i < sizeof idle / sizeof *idle; ++i) {
-        WEFT_CHECK(!option_applies(option_command_of(o), idle[i]) || !option_is_set(o, idle[i]), WEFT_ERR_USAGE,
+        WEFT_CHECK(!differs(o, idle[i]), WEFT_ERR_USAGE,
                    "--%s is about columns of files, and rows that are made have none: leave it out",
                    option_row_in(o, idle[i])->name);
     }
