@@ -129,8 +129,8 @@ static int32_t draw_again(const click_teacher *t, uint32_t world, int64_t row, i
 static void draw_ids(const click_teacher *t, uint32_t world, int64_t row, int32_t *restrict id)
 {
     words b;
-    uint8_t unsure[FIELDS];
-    unsigned any = 0;
+    int32_t unsure[FIELDS];
+    int32_t any = 0;
     const int lanes = t->lanes;
 #pragma omp simd
     for (int f = 0; f < lanes; ++f) {
