@@ -25,6 +25,32 @@ typedef struct words {
     uint32_t w[4][FIELDS];
 } words;
 
+/* Counters become blocks: round by round, each over all lanes, which every compiler turns into vectors. */
+static void draw(words *b, int lanes, uint64_t key)
+{
+    uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
+    for (int round = 0; round < PHILOX_ROUNDS; ++round) {
+#pragma omp simd
+        for (int l = 0; l < lanes; ++l) {
+            const philox_block c =
+                philox_round((philox_block){{b->w[0][l], b->w[1][l], b->w[2][l], b->w[3][l]}}, k0, k1);
+            b->w[0][l] = c.word[0];
+            b->w[1][l] = c.word[1];
+            b->w[2][l] = c.word[2];
+            b->w[3][l] = c.word[3];
+        }
+        k0 += PHILOX_W0;
+        k1 += PHILOX_W1;
+    }
+}
+
+static inline void set_counter(words *b, int lane, philox_block counter)
+{
+    for (int i = 0; i < 4; ++i) {
+        b->w[i][lane] = counter.word[i];
+    }
+}
+
 /* ---- functions of one number ------------------------------------------------------------------------------------- */
 
 static inline float with_bits(uint32_t bits)
@@ -132,13 +158,10 @@ static void draw_ids(const click_teacher *t, uint32_t world, int64_t row, int32_
     int32_t unsure[FIELDS];
     int32_t any = 0;
     const int lanes = t->lanes;
-#pragma omp simd
     for (int f = 0; f < lanes; ++f) {
-        const philox_block block =
-            philox4x32(philox_counter((uint32_t)f, (uint64_t)row, RNG_ID, world), (uint64_t)t->spec.seed);
-        b.w[0][f] = block.word[0];
-        b.w[1][f] = block.word[1];
+        set_counter(&b, f, philox_counter((uint32_t)f, (uint64_t)row, RNG_ID, world));
     }
+    draw(&b, lanes, (uint64_t)t->spec.seed);
 #pragma omp simd reduction(| : any)
     for (int f = 0; f < lanes; ++f) {
         const double x = place_of(t->low[f] + uniform_of(b.w[0][f], b.w[1][f]) * t->span[f]);
@@ -158,30 +181,20 @@ typedef struct knowledge {
     float bias[FIELDS], hidden[FIELDS][CLICK_HIDDEN];
 } knowledge;
 
-static inline philox_block of_id(const click_teacher *t, int f, int32_t id, uint32_t part)
+static void draw_of_ids(const click_teacher *t, const int32_t *restrict id, uint32_t part, words *restrict b)
 {
-    return philox4x32(philox_counter((uint32_t)f * 2 + part, (uint64_t)(uint32_t)id, RNG_TEACHER, 0),
-                      (uint64_t)t->spec.seed);
+    for (int f = 0; f < t->lanes; ++f) {
+        set_counter(b, f, philox_counter((uint32_t)f * 2 + part, (uint64_t)(uint32_t)id[f], RNG_TEACHER, 0));
+    }
+    draw(b, t->lanes, (uint64_t)t->spec.seed);
 }
 
 static void recall(const click_teacher *t, const int32_t *restrict id, knowledge *restrict k)
 {
     words b, c;
     const int lanes = t->lanes;
-#pragma omp simd
-    for (int f = 0; f < lanes; ++f) {
-        const philox_block hidden = of_id(t, f, id[f], 0);
-        b.w[0][f] = hidden.word[0];
-        b.w[1][f] = hidden.word[1];
-        b.w[2][f] = hidden.word[2];
-        b.w[3][f] = hidden.word[3];
-    }
-#pragma omp simd
-    for (int f = 0; f < lanes; ++f) {
-        const philox_block bias = of_id(t, f, id[f], 1);
-        c.w[0][f] = bias.word[0];
-        c.w[1][f] = bias.word[1];
-    }
+    draw_of_ids(t, id, 0, &b);
+    draw_of_ids(t, id, 1, &c);
 #pragma omp simd
     for (int f = 0; f < lanes; ++f) {
         float n[CLICK_HIDDEN + 2];
@@ -205,16 +218,10 @@ static void draw_numbers(const click_teacher *t, uint32_t world, int64_t row, fl
     const int count = (int)t->spec.numbers;
     for (int first = 0; first < count; first += 4 * CLICK_LANES) {
         float n[4][CLICK_LANES];
-#pragma omp simd
         for (int l = 0; l < CLICK_LANES; ++l) {
-            const uint32_t index = (uint32_t)(first / 4 + l);
-            const philox_block block =
-                philox4x32(philox_counter(index, (uint64_t)row, RNG_NUMBER, world), (uint64_t)t->spec.seed);
-            b.w[0][l] = block.word[0];
-            b.w[1][l] = block.word[1];
-            b.w[2][l] = block.word[2];
-            b.w[3][l] = block.word[3];
+            set_counter(&b, l, philox_counter((uint32_t)(first / 4 + l), (uint64_t)row, RNG_NUMBER, world));
         }
+        draw(&b, CLICK_LANES, (uint64_t)t->spec.seed);
 #pragma omp simd
         for (int l = 0; l < CLICK_LANES; ++l) {
             normals_of(b.w[0][l], b.w[1][l], &n[0][l], &n[1][l]);

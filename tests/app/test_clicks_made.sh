@@ -53,7 +53,7 @@ PY
 ok "$weft" predict --checkpoint one --data synth:clicks,rows=100,fields=6,ids=40,numbers=2,seed=1 --out answers --quiet
 ok "$weft" info one
 grep -q "synth:clicks" out || fail "info does not tell the data"
-ok "$weft" train --data synth:clicks,rows=1000G,ids=1G --dry-run --quiet --row-memory 1G --batch-size 1024 --run-dir dry
+ok "$weft" train --data synth:clicks,rows=1000G,ids=1G --dry-run --quiet --valid-share 1e-7 --test-share 1e-7 --row-memory 1G --batch-size 1024 --run-dir dry
 [ ! -e dry ] || fail "a dry run leaves a folder"
 
 for model in lr fm; do

@@ -9,6 +9,7 @@
 #include "base/integer/integers.h"
 #include "base/log.h"
 #include "embed/rows/row_store.h"
+#include "table/table_options.def"
 #include "train/batch/batch_order.h"
 
 /* ---- the plan ---------------------------------------------------------------------------------------------------- */
@@ -90,6 +91,12 @@ static int64_t samples_of_rank(const workload *work)
     return batch_order_most(&plan, 1, comm_size(context->comm));
 }
 
+/* Of rank 0, which sorts all rows by score (train/metrics.h); numbers, labels, masks and scores are of its own rows. */
+static int64_t answers_bytes(int64_t rows, int ranks)
+{
+    return 33 * (rows / ranks + 1) + (int64_t)sizeof(uint64_t) * 3 * rows;
+}
+
 static weft_status plan_memory(workload *work)
 {
     const clicks_job *job = work->self;
@@ -102,11 +109,12 @@ static weft_status plan_memory(workload *work)
         rows = job->table_desc.memory_most;
     }
     memory_plan *memory = &work->memory;
-    *memory =
-        (memory_plan){.cure = "use more ranks, fold ids (" FLAG_CLICK_HASH "), or bound rows (" FLAG_ROW_MEMORY ")"};
+    *memory = (memory_plan){.cure = "use more ranks, fold ids (" FLAG_CLICK_HASH "), bound rows (" FLAG_ROW_MEMORY
+                                    "), or evaluate fewer (" FLAG_VALID_SHARE ", " FLAG_TEST_SHARE ")"};
     memory_plan_add(memory, "process and table", clock_rss_bytes());
     memory_plan_add(memory, "rows of embeddings", (uint64_t)rows);
     memory_plan_add(memory, "batches", (uint64_t)click_source_bytes(&job->rows, samples, (int)loaders));
+    memory_plan_add(memory, "answers of an evaluation", (uint64_t)(answers_bytes(job->rows.evaluated, ranks)));
     memory_plan_add(memory, "model", (uint64_t)click_model_bytes(context->hal, &job->desc));
     memory_plan_sum(memory);
     return memory_plan_check(context, memory, option_size(context->options, OPT_MEMORY_LIMIT));

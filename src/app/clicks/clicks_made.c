@@ -4,6 +4,7 @@
 
 #include "app/clicks/clicks_job.h"
 #include "base/log.h"
+#include "base/text/append.h"
 #include "train/metrics.h"
 
 static bool differs(const weft_options *o, option_id id)
@@ -29,6 +30,20 @@ weft_status clicks_check_made(const workload *work)
     return WEFT_OK;
 }
 
+static void tell_ceiling(const double ceiling[TRAIN_SPLITS])
+{
+    static const char *const names[TRAIN_SPLITS] = {"Train", "Valid", "Test"};
+    char text[96] = "";
+    for (int s = 0; s < TRAIN_SPLITS; ++s) {
+        if (ceiling[s] > 0.0) { /* NaN: one label alone */
+            text_append_item(text, sizeof text, "%s: %.2f%%", names[s], 100.0 * ceiling[s]);
+        }
+    }
+    if (text[0] != '\0') {
+        log_info("ROC-AUC of what made the rows, which no model exceeds: %s", text);
+    }
+}
+
 /* No model orders the rows better than the probability by which labels were drawn. */
 weft_status clicks_find_ceiling(workload *work, const float *logit)
 {
@@ -49,8 +64,7 @@ weft_status clicks_find_ceiling(workload *work, const float *logit)
     COMM_AGREED_GOTO(comm_agree(context->comm, local), local, status, done);
     status = metrics_end(&metrics, work->ceiling);
     if (status == WEFT_OK) {
-        log_info("ROC-AUC of what made the rows, which no model exceeds: Valid %.2f%%, Test %.2f%%",
-                 100.0 * work->ceiling[1], 100.0 * work->ceiling[2]);
+        tell_ceiling(work->ceiling);
     }
 done:
     metrics_destroy(&metrics);
