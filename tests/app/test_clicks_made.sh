@@ -66,7 +66,8 @@ print(lr, fm, deepfm)
 assert lr + 0.02 < fm and lr + 0.02 < deepfm
 PY
 
-refused 2 "--target is about columns of files" "$weft" train --data $data --target c1 "${how[@]}" --run-dir no
+refused 2 "--target is about files of tables" "$weft" train --data $data --target c1 "${how[@]}" --run-dir no
 refused 2 'did you mean "rows"' "$weft" train --data synth:clicks,row=5 "${how[@]}" --run-dir no
+refused 2 "made clicks are synth:clicks" "$weft" train --data synth:click --model fm "${how[@]}" --run-dir no
 refused 65 "give fields=6" "$weft" eval --checkpoint one --data synth:clicks,rows=100 --quiet
 echo "passed"

@@ -45,8 +45,8 @@ train_beside clicks_beside(clicks_job *job);
 void clicks_forget_best(clicks_job *job);
 
 /* Rows that are made (clicks/synth); in app/clicks/clicks_made.c. */
-/* WEFT_ERR_USAGE: an option says how columns of files are read, and nothing is read. Not collective. */
-weft_status clicks_check_made(const workload *work);
+/* WEFT_ERR_USAGE: the description of the rows has a mistake, or an option says how files are read. Not collective. */
+weft_status clicks_check_made(const workload *work, const char *data);
 /* Fills in work->ceiling. logit: [targets.rows] of what made the rows. Collective. */
 weft_status clicks_find_ceiling(workload *work, const float *logit);
 

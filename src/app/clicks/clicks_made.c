@@ -13,18 +13,20 @@ static bool differs(const weft_options *o, option_id id)
            strcmp(option_value_text(o, id), option_row_in(o, id)->default_text) != 0;
 }
 
-weft_status clicks_check_made(const workload *work)
+weft_status clicks_check_made(const workload *work, const char *data)
 {
+    click_spec spec;
     static const option_id idle[] = {
         OPT_TARGET,  OPT_WEIGHT_COLUMN, OPT_GROUP_COLUMN, OPT_SPLIT_COLUMN, OPT_CATEGORY,  OPT_ID_COLUMN,
         OPT_REAL,    OPT_DROP,          OPT_MISSING,      OPT_TABLE_FORMAT, OPT_HEADER,    OPT_QUOTE,
         OPT_DECIMAL, OPT_SPARSE,        OPT_INDEX_BASE,   OPT_VALID_FILE,   OPT_TEST_FILE, OPT_CLICK_POSITIVE,
     };
     const weft_options *o = work->context->options;
-    WEFT_CHECK(work->paths <= 1, WEFT_ERR_USAGE, "%s is one of several places of data: name it alone", work->path[0]);
+    WEFT_TRY(click_spec_parse(data, &spec));
+    WEFT_CHECK(work->paths <= 1, WEFT_ERR_USAGE, "%s is one of several places of data: name it alone", data);
     for (size_t i = 0; i < sizeof idle / sizeof *idle; ++i) {
         WEFT_CHECK(!differs(o, idle[i]), WEFT_ERR_USAGE,
-                   "--%s is about columns of files, and rows that are made have none: leave it out",
+                   "--%s is about files of tables, and rows that are made have none: leave it out",
                    option_row_in(o, idle[i])->name);
     }
     return WEFT_OK;

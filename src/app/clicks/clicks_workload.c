@@ -91,8 +91,8 @@ static weft_status open_files(workload *work, click_rows_options *options)
     clicks_job *job = work->self;
     table_places places;
     const char *data = work->paths > 0 ? work->path[0] : option_text(work->context->options, OPT_DATA);
-    if (click_spec_is(data)) {
-        WEFT_TRY(comm_agree(work->context->comm, clicks_check_made(work)));
+    if (strncmp(data, "synth:", strlen("synth:")) == 0) {
+        WEFT_TRY(comm_agree(work->context->comm, clicks_check_made(work, data)));
         return click_rows_open(work->context->comm, &data, 1, options, &job->rows);
     }
     WEFT_TRY(app_table_places(work->context->options, work->path, work->paths, !work->trained, &places));
