@@ -13,7 +13,7 @@ set(WEFT_NO_KERNEL_FILES "/gnn/data/|/src/table/") # these read files
 # What an input of a fuzz target reaches (tests/CMakeLists.txt compares their includes). Its tree takes all else: collectives,
 # layers, what divides a graph.
 set(WEFT_FUZZED_FILES
-  "/(app|base|io|option|machine|graph|table|dense)/|/gnn/data/|/partition/(given/|extract/|methods/|part)|/train/checkpoint/|/train/input_moments|/train/second/|/gnn/pyg_names|/comm/(comm|sync/)|/trees/forest/|/embed/rows/|/tune/|/clicks/data/click_(names|bags)|/hal/cpu/sparse/share_")
+  "/(app|base|io|option|machine|graph|table|dense)/|/gnn/data/|/partition/(given/|extract/|methods/|part)|/train/checkpoint/|/train/input_moments|/train/second/|/gnn/pyg_names|/comm/(comm|sync/)|/trees/forest/|/embed/rows/|/tune/|/clicks/(data/click_(names|bags)|synth/click_spec)|/hal/cpu/sparse/share_")
 
 # out: the files, and in the place of those that are taken their objects.
 function(weft_kernels_of_another_tree name files out)
@@ -120,6 +120,9 @@ function(weft_room name)
     endif()
     if(WEFT_SANITIZE MATCHES "undefined" AND source MATCHES "${WEFT_KERNEL_FILES}")
       set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS ${WEFT_ADDRESSES_UNCHECKED})
+    endif()
+    if(source MATCHES "/clicks/synth/")
+      set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS -ffp-contract=off) # made rows have the same bits everywhere
     endif()
     if(source MATCHES "_avx2\\.c$")
       set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS -mavx2 -mfma -mf16c -mbmi -mbmi2)

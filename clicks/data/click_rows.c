@@ -6,6 +6,7 @@
 
 #include "base/integer/mix.h"
 #include "clicks/data/click_internal.h"
+#include "clicks/data/click_made.h"
 #include "comm/comm.h"
 
 weft_mem_tag WEFT_MEM_CLICKS[1] = {{.text = "tables of clicks"}};
@@ -13,6 +14,21 @@ weft_mem_tag WEFT_MEM_CLICKS[1] = {{.text = "tables of clicks"}};
 enum { CHUNK = 4096, BLOCK = 1 << 16 };
 
 /* ---- a row ------------------------------------------------------------------------------------------------------- */
+
+int64_t click_rows_train(const click_rows *rows, int64_t place)
+{
+    return rows->teacher != NULL ? place : rows->train[place];
+}
+
+int64_t click_rows_eval(const click_rows *rows, int64_t place)
+{
+    return rows->teacher == NULL ? rows->eval[place] : rows->all_evaluated ? place : rows->counted[0] + place;
+}
+
+uint8_t click_rows_split(const click_rows *rows, int64_t row)
+{
+    return rows->teacher != NULL ? click_made_split(rows, row) : rows->split[row];
+}
 
 int64_t click_rows_ids(const click_rows *rows)
 {
@@ -76,7 +92,7 @@ static void keys_of_bag(const click_rows *rows, int64_t row, int f, int64_t coun
     }
 }
 
-void click_rows_keys(const click_rows *rows, int64_t row, uint64_t *key, float *weight)
+static void read_keys(const click_rows *rows, int64_t row, uint64_t *key, float *weight)
 {
     for (int f = 0; f < rows->fields; ++f) {
         if (rows->field[f].sized == NULL) {
@@ -112,12 +128,39 @@ int64_t click_rows_most(const click_rows *rows, int64_t samples)
     return most;
 }
 
-void click_rows_numbers(const click_rows *rows, const click_scaling *scaling, int64_t row, float *value)
+static void read_numbers(const click_rows *rows, const click_scaling *scaling, int64_t row, float *value)
 {
     for (int64_t c = 0; c < rows->numbers; ++c) {
         const table_column *column = &rows->table.column[rows->number[c]];
         table_read_numbers(column->kind, column->data, row, 1, &value[c]);
         value[c] = click_scaled(scaling, c, value[c]);
+    }
+}
+
+static float target_of(const click_rows *rows, int64_t row)
+{
+    return rows->label[row] == CLICK_NO_LABEL ? NAN : (float)rows->label[row];
+}
+
+void click_rows_read(const click_rows *rows, const click_scaling *scaling, int64_t row, uint64_t *key, float *weight,
+                     float *value, float *target)
+{
+    if (rows->teacher != NULL) {
+        click_made_read(rows, scaling, row, key, value, target);
+        return;
+    }
+    read_keys(rows, row, key, weight);
+    read_numbers(rows, scaling, row, value);
+    *target = target_of(rows, row);
+}
+
+void click_rows_answer(const click_rows *rows, int64_t row, float *target, float *logit)
+{
+    if (rows->teacher != NULL) {
+        click_made_answer(rows, row, target, logit);
+    } else {
+        *target = target_of(rows, row);
+        *logit = NAN;
     }
 }
 
@@ -189,6 +232,9 @@ weft_status click_rows_measure(weft_comm *comm, const click_rows *rows, click_sc
     if (rows->numbers == 0 || scaling->kind == CLICK_SCALING_OFF) {
         return WEFT_OK;
     }
+    if (rows->teacher != NULL) {
+        return click_made_measure(comm, rows, scaling);
+    }
     const int64_t blocks = (rows->table.rows + BLOCK - 1) / BLOCK;
     weft_status local = input_moments_create(rows->numbers, &scaling->moments);
     local = local == WEFT_OK ? WEFT_NEW(&part, blocks * 3 * rows->numbers, WEFT_MEM_WORKSPACE) : local;
@@ -238,12 +284,12 @@ static weft_status look_at_row(const click_rows *rows, int64_t row, const char *
             WEFT_TRY(look_at_given(rows, row, path, facts));
         }
     }
-    click_rows_keys(rows, row, key, value);
+    read_keys(rows, row, key, value);
     facts->hash += mix64((uint64_t)row * 256 + rows->label[row]);
     for (int64_t i = 0; i < ids; ++i) {
         facts->hash += mix64(key[i] ^ mix64((uint64_t)row));
     }
-    click_rows_numbers(rows, &plain, row, value);
+    read_numbers(rows, &plain, row, value);
     for (int64_t c = 0; c < rows->numbers; ++c) {
         facts->hash += table_hash_number(row, c, value[c]);
         WEFT_CHECK(!isinf(value[c]), WEFT_ERR_DATA, "%s: row %lld, %s: infinite: leave the cell empty", path,
@@ -302,6 +348,9 @@ weft_status click_rows_open(weft_comm *comm, const char *const *path, int paths,
                             click_rows *rows)
 {
     *rows = (click_rows){0};
+    if (click_spec_is(path[0])) {
+        return click_made_open(comm, path[0], options, rows);
+    }
     WEFT_TRY(comm_agree(comm, open_rows(path, paths, options, rows)));
     return look_through(comm, rows, path[0]);
 }
@@ -313,6 +362,7 @@ void click_rows_close(click_rows *rows)
         click_bag_free(&rows->field[f].cells);
     }
     WEFT_FREE_ALL(rows->field, rows->number, rows->label, rows->split, rows->train, rows->eval);
+    click_made_close(rows);
     name_list_free(&rows->field_name);
     name_list_free(&rows->number_name);
     table_close(&rows->table);

@@ -10,12 +10,17 @@
  *
  * Ids are hashes of words, so that they are the same whatever other words a table has; `hash_bits` folds them. Every
  * rank has all rows: those of a store are mapped, files are read by each rank, or become a store first (caller).
+ *
+ * Rows that are made (clicks/synth) stand nowhere: `teacher` makes those that are asked for, and of `table` and the
+ * lists of rows nothing but the number of rows is filled in. The first rows train, then come those of validation,
+ * then of test.
  */
 #pragma once
 
 #include "clicks/click_batch.h"
 #include "clicks/data/click_bags.h"
 #include "clicks/data/click_scaling.h"
+#include "clicks/synth/click_teacher.h"
 #include "io/name_list.h"
 #include "table/table.h"
 #include "train/model.h"
@@ -34,6 +39,7 @@ typedef struct click_rows_options {
     click_pooling pooling;    /* of several ids */
     const name_list *fields;  /* columns in this order, as a trained model has them; NULL: those of the table */
     const name_list *numbers; /* the same of numbers */
+    int threads;              /* that make rows to find the offset of the teacher of made rows, >= 1; others: any */
     bool trained;             /* a model answers: all rows are evaluated, and none trains */
 } click_rows_options;
 
@@ -54,6 +60,8 @@ typedef struct click_field {
 
 typedef struct click_rows {
     weft_table table;
+    click_teacher *teacher; /* of rows that are made; NULL: rows are the table's */
+    bool all_evaluated;     /* of rows that are made: as click_rows_options.trained */
     int fields;
     int64_t numbers;
     name_list field_name, number_name;
@@ -69,8 +77,9 @@ typedef struct click_rows {
     int64_t *train; /* [counted[0]] rows that train, ascending */
     int64_t *eval;  /* [evaluated] rows of an evaluation: those of validation, then of test; all where `trained` */
     int64_t evaluated;
-    int64_t counted[TRAIN_SPLITS], clicks[TRAIN_SPLITS]; /* labelled rows and clicks of each split */
-    uint64_t hash;                                       /* of all rows and columns */
+    int64_t counted[TRAIN_SPLITS]; /* labelled rows of each split */
+    int64_t clicks[TRAIN_SPLITS];  /* clicks among them; of rows that are made as many as are expected */
+    uint64_t hash;                 /* of all rows and columns */
 } click_rows;
 
 enum { CLICK_NO_LABEL = 255 };
@@ -87,13 +96,19 @@ void click_rows_close(click_rows *rows); /* zeros are fine */
 int64_t click_rows_ids(const click_rows *rows);
 /* Ids of a field of a row. Any thread. */
 int64_t click_rows_size(const click_rows *rows, int64_t row, int field);
-/* [out] key, weight: of a row's ids, field after field. weight: NULL, or left as it is, unless rows->weighted. Any
- * thread. */
-void click_rows_keys(const click_rows *rows, int64_t row, uint64_t *key, float *weight);
 /* The most ids that any `samples` rows have together. */
 int64_t click_rows_most(const click_rows *rows, int64_t samples);
-/* [out] value: [numbers] of a row, scaled. Any thread. */
-void click_rows_numbers(const click_rows *rows, const click_scaling *scaling, int64_t row, float *value);
+/* The row at a place among those that train, and among those of an evaluation. Any thread. */
+int64_t click_rows_train(const click_rows *rows, int64_t place);
+int64_t click_rows_eval(const click_rows *rows, int64_t place);
+/* TRAIN_SPLIT_NONE without a label. Any thread. */
+uint8_t click_rows_split(const click_rows *rows, int64_t row);
+/* [out] key, weight: of a row's ids, field after field. value: [numbers], scaled. target: 1, 0, or NaN without a label.
+ * weight: NULL, or left as it is, unless rows->weighted. Any thread. */
+void click_rows_read(const click_rows *rows, const click_scaling *scaling, int64_t row, uint64_t *key, float *weight,
+                     float *value, float *target);
+/* [out] target: as above. logit: what the teacher knows of a row that is made, NaN of others. Any thread. */
+void click_rows_answer(const click_rows *rows, int64_t row, float *target, float *logit);
 
 /* Measures mean and deviation of the numbers of the rows that train; the same bits for every number of ranks.
  * Collective. */

@@ -78,8 +78,8 @@ static weft_status begin_batch(void *self, int number, const batch_key *key, int
         enter_epoch(s, key);
     }
     for (int64_t i = 0; i < to->share.count; ++i) {
-        to->row[i] = key->training ? s->rows->train[click_order_at(&s->order, to->share.begin + i)]
-                                   : s->rows->eval[to->share.begin + i];
+        to->row[i] = key->training ? click_rows_train(s->rows, click_order_at(&s->order, to->share.begin + i))
+                                   : click_rows_eval(s->rows, to->share.begin + i);
     }
     if (s->rows->bags) {
         place_ids(s->rows, to);
@@ -96,10 +96,9 @@ static weft_status make_row(void *self, int number, int64_t i, int worker)
     const int64_t row = to->row[i];
     (void)worker;
     const int64_t at = to->at[i * rows->fields];
-    click_rows_keys(rows, row, to->id + at, rows->weighted ? to->weight + at : NULL);
-    click_rows_numbers(rows, s->options.scaling, row, to->number + i * rows->numbers);
-    to->target[i] = rows->label[row] == CLICK_NO_LABEL ? NAN : (float)rows->label[row];
-    to->split[i] = rows->split[row];
+    click_rows_read(rows, s->options.scaling, row, to->id + at, rows->weighted ? to->weight + at : NULL,
+                    to->number + i * rows->numbers, &to->target[i]);
+    to->split[i] = click_rows_split(rows, row);
     return WEFT_OK;
 }
 
@@ -109,7 +108,7 @@ static weft_status make_row(void *self, int number, int64_t i, int worker)
 static void count_evaluated(const click_source *s, int64_t first, int64_t count, int64_t counted[TRAIN_SPLITS])
 {
     for (int64_t i = 0; i < count; ++i) {
-        const uint8_t split = s->rows->split[s->rows->eval[first + i]];
+        const uint8_t split = click_rows_split(s->rows, click_rows_eval(s->rows, first + i));
         if (split < TRAIN_SPLITS) {
             counted[split] += 1;
         }

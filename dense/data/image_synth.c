@@ -13,14 +13,13 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/nearest.h"
-#include "base/number.h"
 #include "base/philox.h"
+#include "base/text/key_numbers.h"
 #include "dense/data/image_reader.h"
 
 #define PREFIX "synth:images"
 
-enum { RNG_LABEL = WEFT_RNG_IMAGES, RNG_LOOKS, RNG_NOISE, DIRECTIONS = 8, WIDTHS = 6, KEY_MAX = 32 };
+enum { RNG_LABEL = WEFT_RNG_IMAGES, RNG_LOOKS, RNG_NOISE, DIRECTIONS = 8, WIDTHS = 6 };
 
 /* Stripes of each width: periods a pixel. */
 static const double frequency[WIDTHS] = {0.18, 0.28, 0.11, 0.36, 0.07, 0.44};
@@ -29,13 +28,7 @@ typedef struct synth {
     int64_t n, test, size, channels, classes, seed;
 } synth;
 
-typedef struct key_row {
-    const char *name;
-    size_t offset;
-    int64_t min, max;
-} key_row;
-
-static const key_row keys[] = {
+static const key_number keys[] = {
     {"n", offsetof(synth, n), 1, INT32_MAX},
     {"test", offsetof(synth, test), 0, INT32_MAX},
     {"size", offsetof(synth, size), 4, 4096},
@@ -43,62 +36,17 @@ static const key_row keys[] = {
     {"classes", offsetof(synth, classes), 2, DIRECTIONS *WIDTHS},
     {"seed", offsetof(synth, seed), 0, UINT32_MAX},
 };
-enum { KEYS = sizeof keys / sizeof keys[0] };
-
 static bool matches(const char *path)
 {
     const size_t length = strlen(PREFIX);
     return strncmp(path, PREFIX, length) == 0 && (path[length] == '\0' || path[length] == ',');
 }
 
-static weft_status fail_key(const char *word)
-{
-    const char *names[KEYS];
-    for (int i = 0; i < KEYS; ++i) {
-        names[i] = keys[i].name;
-    }
-    const char *near = nearest_word(word, names, KEYS);
-    return weft_fail(WEFT_ERR_USAGE, "synth: unknown key \"%s\"%s%s%s (known: n, test, size, channels, classes, seed)",
-                     word, near != NULL ? ": did you mean \"" : "", near != NULL ? near : "",
-                     near != NULL ? "\"?" : "");
-}
-
-static weft_status set_key(synth *s, bool *seen, const char *key, const char *value)
-{
-    for (int i = 0; i < KEYS; ++i) {
-        if (strcmp(key, keys[i].name) == 0) {
-            int64_t number;
-            WEFT_CHECK(!seen[i], WEFT_ERR_USAGE, "synth: %s is given twice", key);
-            seen[i] = true;
-            WEFT_CHECK(number_parse_int(value, &number) && number >= keys[i].min && number <= keys[i].max,
-                       WEFT_ERR_USAGE, "synth: %s=%s is not a whole number from %lld to %lld", key, value,
-                       (long long)keys[i].min, (long long)keys[i].max);
-            memcpy((char *)s + keys[i].offset, &number, sizeof number);
-            return WEFT_OK;
-        }
-    }
-    return fail_key(key);
-}
-
 static weft_status parse(const char *path, synth *s)
 {
-    bool seen[KEYS] = {false};
     *s = (synth){.n = 10000, .test = 2000, .size = 32, .channels = 3, .classes = 10};
     WEFT_CHECK(matches(path), WEFT_ERR_USAGE, "%s: made images are " PREFIX ",n=...,size=...", path);
-    const char *at = path + strlen(PREFIX);
-    while (*at == ',') {
-        const char *word = at + 1;
-        char key[KEY_MAX], value[KEY_MAX];
-        const size_t length = strcspn(word, ",");
-        const size_t name = strcspn(word, "=,");
-        WEFT_CHECK(name < length && name < KEY_MAX && length - name <= KEY_MAX, WEFT_ERR_USAGE,
-                   "synth: \"%.*s\" is not key=value", (int)(length < 64 ? length : 64), word);
-        snprintf(key, sizeof key, "%.*s", (int)name, word);
-        snprintf(value, sizeof value, "%.*s", (int)(length - name - 1), word + name + 1);
-        WEFT_TRY(set_key(s, seen, key, value));
-        at = word + length;
-    }
-    return WEFT_OK;
+    return key_numbers_parse("synth", path + strlen(PREFIX), keys, sizeof keys / sizeof *keys, s);
 }
 
 static philox_block draw(const synth *s, int64_t sample, uint32_t purpose, uint32_t index)

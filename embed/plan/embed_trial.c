@@ -109,11 +109,16 @@ static weft_status count_batches(const trial_run *r, const embed_desc *desc, emb
         for (int m = 0; m < EMBED_MODES_COUNT; ++m) {
             trial->formula[m] += embed_mode_bytes((embed_mode)m, &one, stride, trial->columns, false);
         }
-        *sum = (embed_counts){one.ranks, sum->samples + all[0], sum->distinct + all[1], sum->distinct_away + all[2],
-                              sum->keys_away + all[3], desc->weighted};
+        *sum = (embed_counts){one.ranks,
+                              sum->samples + all[0],
+                              sum->distinct + all[1],
+                              sum->distinct_away + all[2],
+                              sum->keys_away + all[3],
+                              desc->weighted};
     }
-    *sum = (embed_counts){sum->ranks, sum->samples / timed, sum->distinct / timed, sum->distinct_away / timed,
-                          sum->keys_away / timed, desc->weighted};
+    *sum = (embed_counts){
+        sum->ranks,    sum->samples / timed, sum->distinct / timed, sum->distinct_away / timed, sum->keys_away / timed,
+        desc->weighted};
 done:
     bag_index_free(&index);
     return status;

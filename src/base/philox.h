@@ -43,6 +43,7 @@ enum {
     WEFT_RNG_ROWS = 80,       /* first numbers of rows of embeddings, and where their index puts keys */
     WEFT_RNG_CLICK_BLOCKS = 81, /* blocks of rows of an epoch of clicks */
     WEFT_RNG_SEARCH = 83,       /* configurations of a search, and recorded scores that are drawn */
+    WEFT_RNG_CLICKS = 88,       /* made rows of clicks: 88..93 */
     WEFT_RNG_POPULATION = 96,   /* donor of an exchange (index 2^32 - 1) and changes by dimension; epoch: its number */
     WEFT_RNG_EDGES = 128,       /* dropout of edges, + layer, up to 191 */
     WEFT_RNG_HALO_ROUND = 192,  /* rounding of rows in messages: 192..1023, by leg */
@@ -50,24 +51,26 @@ enum {
     WEFT_RNG_VALUES = 32768     /* dropout of what attention sums, + layer, up to 65535 */
 };
 
+enum { PHILOX_ROUNDS = 10 };
+
+/* Round number r of a block takes the key's words plus r times PHILOX_W0 and PHILOX_W1. */
+WEFT_DEVICE static inline philox_block philox_round(philox_block c, uint32_t k0, uint32_t k1)
+{
+    const uint64_t p0 = (uint64_t)PHILOX_M0 * c.word[0], p1 = (uint64_t)PHILOX_M1 * c.word[2];
+    return (philox_block){
+        {(uint32_t)(p1 >> 32) ^ c.word[1] ^ k0, (uint32_t)p1, (uint32_t)(p0 >> 32) ^ c.word[3] ^ k1, (uint32_t)p0}};
+}
+
 WEFT_DEVICE static inline philox_block philox4x32(philox_block counter, uint64_t key)
 {
     uint32_t k0 = (uint32_t)key;
     uint32_t k1 = (uint32_t)(key >> 32);
-    uint32_t c0 = counter.word[0], c1 = counter.word[1], c2 = counter.word[2], c3 = counter.word[3];
-    for (int round = 0; round < 10; ++round) {
-        uint64_t p0 = (uint64_t)PHILOX_M0 * c0;
-        uint64_t p1 = (uint64_t)PHILOX_M1 * c2;
-        uint32_t n0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
-        uint32_t n2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
-        c1 = (uint32_t)p1;
-        c3 = (uint32_t)p0;
-        c0 = n0;
-        c2 = n2;
+    for (int round = 0; round < PHILOX_ROUNDS; ++round) {
+        counter = philox_round(counter, k0, k1);
         k0 += PHILOX_W0;
         k1 += PHILOX_W1;
     }
-    return (philox_block){{c0, c1, c2, c3}};
+    return counter;
 }
 
 /*

@@ -59,9 +59,16 @@ PY
 for model in deepfm dcn dlrm; do
     ok "$weft" train --data clicks.csv "${how[@]}" "${long[@]}" --model $model --run-dir $model-1
     for count in 2 3 5; do
-        ok ranks $count "$weft" train --data clicks.csv "${how[@]}" "${long[@]}" --model $model --run-dir $model-$count
+        ok ranks $count "$weft" train --data clicks.csv "${how[@]}" "${long[@]}" --model $model --table-mode all-to-all --run-dir $model-$count
         near $model-1 $model-$count
     done
+done
+# Adam makes steps of gradients that are rounding alone, so plain steps show what modes have in common.
+plain=(--optimizer sgd --lr 0.1 --epochs 2 --model dcn)
+ok "$weft" train --data clicks.csv "${how[@]}" "${plain[@]}" --run-dir plain-1
+for mode in all-to-all replicate des; do
+    ok ranks 5 "$weft" train --data clicks.csv "${how[@]}" "${plain[@]}" --table-mode $mode --run-dir plain-$mode
+    near plain-1 plain-$mode
 done
 for model in lr fm; do # in mode des sums of a sample's ids travel
     ok "$weft" train --data clicks.csv "${how[@]}" --model $model --run-dir $model-1

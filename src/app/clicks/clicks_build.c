@@ -6,8 +6,10 @@
 #include "app/clicks/clicks_job.h"
 #include "app/workload/precision.h"
 #include "base/clock.h"
+#include "base/integer/integers.h"
 #include "base/log.h"
 #include "embed/rows/row_store.h"
+#include "table/table_options.def"
 #include "train/batch/batch_order.h"
 
 /* ---- the plan ---------------------------------------------------------------------------------------------------- */
@@ -77,6 +79,12 @@ static int64_t samples_of_rank(const workload *work)
     return batch_order_most(&plan, 1, comm_size(context->comm));
 }
 
+/* Of rank 0, which sorts all rows by score (train/metrics.h); numbers, labels, masks and scores are of its own rows. */
+static int64_t answers_bytes(int64_t rows, int ranks)
+{
+    return 33 * (rows / ranks + 1) + (int64_t)sizeof(uint64_t) * 3 * rows;
+}
+
 static weft_status plan_memory(workload *work)
 {
     const clicks_job *job = work->self;
@@ -89,11 +97,12 @@ static weft_status plan_memory(workload *work)
         rows = job->table_desc.memory_most;
     }
     memory_plan *memory = &work->memory;
-    *memory =
-        (memory_plan){.cure = "use more ranks, fold ids (" FLAG_CLICK_HASH "), or bound rows (" FLAG_ROW_MEMORY ")"};
+    *memory = (memory_plan){.cure = "use more ranks, fold ids (" FLAG_CLICK_HASH "), bound rows (" FLAG_ROW_MEMORY
+                                    "), or evaluate fewer (" FLAG_VALID_SHARE ", " FLAG_TEST_SHARE ")"};
     memory_plan_add(memory, "process and table", clock_rss_bytes());
     memory_plan_add(memory, "rows of embeddings", (uint64_t)rows);
     memory_plan_add(memory, "batches", (uint64_t)click_source_bytes(&job->rows, samples, (int)loaders));
+    memory_plan_add(memory, "answers of an evaluation", (uint64_t)(answers_bytes(job->rows.evaluated, ranks)));
     memory_plan_add(memory, "model", (uint64_t)click_model_bytes(context->hal, &job->desc));
     memory_plan_sum(memory);
     return memory_plan_check(context, memory, option_size(context->options, OPT_MEMORY_LIMIT));
@@ -160,13 +169,36 @@ static weft_status scale_numbers(workload *work)
     return WEFT_OK;
 }
 
-static weft_status take_answers(workload *work)
+/* [out] logit: [targets.rows] of what made the rows, NaN where nothing did. Threads share the rows: making them takes
+ * time. */
+static void read_answers(workload *work, float *logit)
 {
     clicks_job *job = work->self;
     const app_context *context = work->context;
     const click_rows *rows = &job->rows;
-    const train_source *source = click_source_of(job->source);
     const int64_t batch = option_int(context->options, OPT_BATCH_SIZE);
+    const int64_t steps = click_source_of(job->source)->eval_steps;
+    int64_t at = 0;
+    for (int64_t step = 0; step < steps && rows->evaluated > 0; ++step) {
+        const batch_share share =
+            batch_order_share(rows->evaluated, batch, step, comm_size(context->comm), comm_rank(context->comm));
+#pragma omp parallel for schedule(static) num_threads(context->placement.threads)
+        for (int64_t i = 0; i < share.count; ++i) {
+            const int64_t row = click_rows_eval(rows, share.begin + i);
+            job->held_id[at + i] = share.begin + i;
+            job->answers.split[at + i] = click_rows_split(rows, row);
+            click_rows_answer(rows, row, &job->answers.target[at + i], &logit[at + i]);
+        }
+        at += share.count;
+    }
+    assert(at == job->answers.targets.rows); /* the source counts the same batches */
+}
+
+static weft_status take_answers(workload *work, float **logit)
+{
+    clicks_job *job = work->self;
+    const click_rows *rows = &job->rows;
+    const train_source *source = click_source_of(job->source);
     train_targets *t = &job->answers.targets;
     *t = (train_targets){.rows = source->eval_rows,
                          .outputs = 1,
@@ -175,19 +207,21 @@ static weft_status take_answers(workload *work)
                          .counted = {rows->counted[0], rows->counted[1], rows->counted[2]}};
     WEFT_TRY(labels_create(&job->answers, WEFT_MEM_CLICKS));
     WEFT_TRY(WEFT_NEW(&job->held_id, t->rows, WEFT_MEM_CLICKS));
-    int64_t at = 0;
-    for (int64_t step = 0; step < source->eval_steps && rows->evaluated > 0; ++step) {
-        const batch_share share =
-            batch_order_share(rows->evaluated, batch, step, comm_size(context->comm), comm_rank(context->comm));
-        for (int64_t i = 0; i < share.count; ++i, ++at) {
-            const int64_t row = rows->eval[share.begin + i];
-            job->held_id[at] = share.begin + i;
-            job->answers.target[at] = rows->label[row] == CLICK_NO_LABEL ? NAN : (float)rows->label[row];
-            job->answers.split[at] = rows->split[row];
-        }
+    WEFT_TRY(WEFT_NEW(logit, t->rows, WEFT_MEM_WORKSPACE));
+    read_answers(work, *logit);
+    return work->labelled ? labels_upload(&job->answers, work->context->hal) : WEFT_OK;
+}
+
+static weft_status prepare_answers(workload *work)
+{
+    clicks_job *job = work->self;
+    float *logit = NULL;
+    weft_status status = comm_agree(work->context->comm, take_answers(work, &logit));
+    if (status == WEFT_OK && job->rows.teacher != NULL) {
+        status = clicks_find_ceiling(work, logit);
     }
-    assert(at == t->rows); /* the source counts the same batches */
-    return work->labelled ? labels_upload(&job->answers, context->hal) : WEFT_OK;
+    weft_free(logit);
+    return status;
 }
 
 /* The rows of a model to start from stand beside its weights, and their keys are of its columns. */
@@ -239,7 +273,7 @@ weft_status clicks_build(workload *work)
     job->beside = clicks_beside(job);
     work->model = click_model_interface(job->model);
     work->model->beside = &job->beside;
-    WEFT_TRY(comm_agree(context->comm, take_answers(work)));
+    WEFT_TRY(prepare_answers(work));
     work->targets = &job->answers.targets;
     work->guess_cure = job->guess;
     work->source = *click_source_of(job->source);

@@ -52,6 +52,12 @@ train_beside clicks_beside(clicks_job *job);
 /* Removes rows that were kept for the best evaluation. Rank 0. */
 void clicks_forget_best(clicks_job *job);
 
+/* Rows that are made (clicks/synth); in app/clicks/clicks_made.c. */
+/* WEFT_ERR_USAGE: the description of the rows has a mistake, or an option says how files are read. Not collective. */
+weft_status clicks_check_made(const workload *work, const char *data);
+/* Fills in work->ceiling. logit: [targets.rows] of what made the rows. Collective. */
+weft_status clicks_find_ceiling(workload *work, const float *logit);
+
 /* In app/clicks/clicks_saved.c. */
 weft_status clicks_recognise(saved_model *model, const weft_options *given);
 weft_status clicks_write_named(const saved_model *model, const char *path, const safetensors_text *texts, int count);

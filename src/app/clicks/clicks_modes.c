@@ -143,6 +143,7 @@ typedef struct sample_batch {
     int64_t samples;
     uint64_t *key; /* ids of all fields of the samples */
     float *weight; /* of each, where they have some */
+    float *number; /* [numbers] scratch */
     int64_t *at;   /* [samples * fields + 1] */
 } sample_batch;
 
@@ -152,19 +153,22 @@ static weft_status draw_sample(const workload *work, sample_batch *b)
     const click_rows *rows = &job->rows;
     const int64_t train = rows->counted[TRAIN_SPLIT_TRAIN], fields = rows->fields;
     const int64_t batch = option_int(work->context->options, OPT_BATCH_SIZE);
+    const click_scaling plain = {.kind = CLICK_SCALING_OFF};
+    float target;
     b->samples = batch < train ? batch : train;
     const int64_t most = click_rows_most(rows, b->samples);
     WEFT_TRY(WEFT_NEW(&b->key, most, WEFT_MEM_WORKSPACE));
     WEFT_TRY(WEFT_NEW(&b->weight, most, WEFT_MEM_WORKSPACE));
+    WEFT_TRY(WEFT_NEW(&b->number, rows->numbers, WEFT_MEM_WORKSPACE));
     WEFT_TRY(WEFT_NEW(&b->at, b->samples * fields + 1, WEFT_MEM_WORKSPACE));
     b->at[0] = 0;
     for (int64_t i = 0; i < b->samples; ++i) {
-        const int64_t row = rows->train[(int64_t)((double)train / (double)b->samples * (double)i)];
+        const int64_t row = click_rows_train(rows, (int64_t)((double)train / (double)b->samples * (double)i));
         int64_t *at = b->at + i * fields;
         for (int f = 0; f < fields; ++f) {
             at[f + 1] = at[f] + click_rows_size(rows, row, f);
         }
-        click_rows_keys(rows, row, b->key + at[0], b->weight + at[0]);
+        click_rows_read(rows, &plain, row, b->key + at[0], b->weight + at[0], b->number, &target);
     }
     return WEFT_OK;
 }
@@ -195,9 +199,9 @@ static void print_line(FILE *out, const clicks_job *job, const embed_counts *cou
 {
     const int stride = job->table_desc.width + job->table_desc.linear;
     embed_sums sums;
-    const int64_t columns =
-        click_model_sums(&job->desc, &sums) ? stride + sums.squares
-                                            : (int64_t)job->rows.fields * stride + job->table_desc.squares;
+    const int64_t columns = click_model_sums(&job->desc, &sums)
+                                ? stride + sums.squares
+                                : (int64_t)job->rows.fields * stride + job->table_desc.squares;
     fprintf(out, "  %5d", counts->ranks);
     for (int m = 0; m < EMBED_MODES_COUNT; ++m) {
         fprintf(out, " %12s",
@@ -235,5 +239,5 @@ void clicks_print_modes(const workload *work, FILE *out)
         weft_error_clear();
     }
     bag_index_free(&index);
-    WEFT_FREE_ALL(b.key, b.weight, b.at);
+    WEFT_FREE_ALL(b.key, b.weight, b.number, b.at);
 }

@@ -16,12 +16,16 @@
 
 /* ---- the data ---------------------------------------------------------------------------------------------------- */
 
-/* Tables are claimed for these models alone: others learn from tables, too. */
+/* Tables are claimed for these models alone: others learn from tables, too. Rows that are made are nobody else's. */
 static workload_claims clicks_claims(const weft_options *options)
 {
     const bool named = clicks_kind_of(option_text(options, OPT_MODEL)) != CLICK_KINDS;
-    const bool data = named && option_text(options, OPT_DATA)[0] != '\0';
-    return (workload_claims){.model = named ? CLAIM_CERTAIN : CLAIM_NO, .data = data ? CLAIM_CERTAIN : CLAIM_NO};
+    const bool made = click_spec_is(option_text(options, OPT_DATA));
+    const bool data = made || (named && option_text(options, OPT_DATA)[0] != '\0');
+    return (workload_claims){.model = named                                        ? CLAIM_CERTAIN
+                                      : made && option_is_auto(options, OPT_MODEL) ? CLAIM_POSSIBLE
+                                                                                   : CLAIM_NO,
+                             .data = data ? CLAIM_CERTAIN : CLAIM_NO};
 }
 
 /* Adds names to a list of columns. Returns its end. */
@@ -90,6 +94,7 @@ static weft_status read_options(workload *work, click_rows_options *options)
                                     .seed = 0,
                                     .positive = NAN,
                                     .hash_bits = (int)option_int(o, OPT_CLICK_HASH),
+                                    .threads = work->context->placement.threads,
                                     .trained = work->trained};
     WEFT_CHECK(from[0] == '\0' || number_parse_real(from, &options->positive), WEFT_ERR_USAGE,
                FLAG_CLICK_POSITIVE " %s: expected a number", from);
@@ -122,6 +127,11 @@ static weft_status open_files(workload *work, click_rows_options *options)
 {
     clicks_job *job = work->self;
     table_places places;
+    const char *data = work->paths > 0 ? work->path[0] : option_text(work->context->options, OPT_DATA);
+    if (strncmp(data, "synth:", strlen("synth:")) == 0) {
+        WEFT_TRY(comm_agree(work->context->comm, clicks_check_made(work, data)));
+        return click_rows_open(work->context->comm, &data, 1, options, &job->rows);
+    }
     WEFT_TRY(app_table_places(work->context->options, work->path, work->paths, !work->trained, &places));
     const char *const *path = places.path;
     int paths = places.paths;
@@ -187,6 +197,7 @@ static weft_status clicks_decide(workload *work, weft_options *options, bool tra
     if (training && option_is_auto(options, OPT_RECIPE)) {
         WEFT_TRY(option_decide(options, OPT_RECIPE, "clicks"));
     }
+    WEFT_TRY(option_is_auto(options, OPT_MODEL) ? option_decide(options, OPT_MODEL, "deepfm") : WEFT_OK);
     if (option_text(options, OPT_CLICK_COLUMNS)[0] != '\0') {
         return WEFT_OK;
     }

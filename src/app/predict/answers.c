@@ -34,6 +34,7 @@ weft_status answers_make(const predictor *p, answers *a)
     a->table.data = work->name;
     a->table.kind = work->ops->data;
     a->table.rows = work->ops->rows;
+    memcpy(a->table.ceiling, work->ceiling, sizeof a->table.ceiling);
     a->table.class_name = a->table.classes > 0 ? work->class_name : NULL;
     if (!a->table.labelled) {
         log_info("%s has no labels%s: predictions only", work->name, work->labelled ? " with a split" : "");

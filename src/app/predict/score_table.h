@@ -33,6 +33,7 @@ typedef struct score_table {
     bool labelled;            /* without labels everything below is empty */
     train_metric metric;
     double score[TRAIN_SPLITS];
+    double ceiling[TRAIN_SPLITS]; /* of the workload; 0: unknown */
     int64_t counted[TRAIN_SPLITS];
     score_split split;
     int64_t classes;               /* or 0 */

@@ -123,6 +123,20 @@ static void print_tasks_md(FILE *out, const score_table *t)
     fputs(" |\n", out);
 }
 
+static void print_ceilings(FILE *out, const score_table *t)
+{
+    for (int s = 0; s < TRAIN_SPLITS; ++s) {
+        if (t->ceiling[s] > 0.0) {
+            fprintf(out, "\n%s: no model exceeds a ROC-AUC of %.4f, that of what made the rows", split_names[s],
+                    t->ceiling[s]);
+            if (t->metric == TRAIN_METRIC_ROCAUC && !isnan(t->score[s])) {
+                fprintf(out, "; %.2f%% of it are reached", 100.0 * t->score[s] / t->ceiling[s]);
+            }
+            fputs("\n", out);
+        }
+    }
+}
+
 static void print_md(FILE *out, const score_table *t)
 {
     if (!t->labelled) {
@@ -134,6 +148,7 @@ static void print_md(FILE *out, const score_table *t)
         print_number(out, t->score[s], 4, "-");
         fputs(" |\n", out);
     }
+    print_ceilings(out, t);
     if (t->counted[TRAIN_SPLIT_TRAIN] > 0 && isnan(t->score[TRAIN_SPLIT_TRAIN]) && t->classes > 0) {
         fprintf(out, "\nThe training %s were not scored: --split train scores them.\n", t->rows);
     }
@@ -297,6 +312,9 @@ static void print_json(FILE *out, const score_table *t)
             json_object(&json, split_names[s]);
             json_int(&json, t->rows, t->counted[s]);
             json_real(&json, "score", t->score[s]);
+            if (t->ceiling[s] > 0.0) {
+                json_real(&json, "ceiling", t->ceiling[s]);
+            }
             json_end(&json);
         }
         json_text(&json, "split", chosen_names[t->split]);

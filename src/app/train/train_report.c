@@ -307,6 +307,23 @@ static void print_score(const train_report *report, const char *name, double mea
     }
 }
 
+/* What the best scores are of the best that there is. */
+static void print_ceiling(const train_report *report, const train_result *result)
+{
+    const double *ceiling = report->work->ceiling;
+    const int split = ceiling[2] > 0.0 ? 2 : 1; /* NaN where a split has not both labels */
+    const double score = split == 2 ? result->test_mean : result->valid_mean;
+    if (!(ceiling[split] > 0.0)) {
+        return;
+    }
+    printf("      Ceiling: %.2f (ROC-AUC of what made the rows of the %s split)", percent(ceiling[split]),
+           split == 2 ? "test" : "validation");
+    if (report->outcome.metric == TRAIN_METRIC_ROCAUC && !isnan(score)) {
+        printf(", of which %.2f%% are reached", percent(score / ceiling[split]));
+    }
+    printf("\n");
+}
+
 static void print_result(const train_report *report, const train_result *result)
 {
     char best[32];
@@ -314,6 +331,7 @@ static void print_result(const train_report *report, const train_result *result)
     snprintf(best, sizeof best, "%7s Valid", best_word(report));
     print_score(report, best, result->valid_mean, result->valid_std, 1);
     print_score(report, "   Final Test", result->test_mean, result->test_std, 2);
+    print_ceiling(report, result);
     train_outcome_print(&report->outcome, report->context->options, result);
     if (result->epochs > result->resumed) {
         printf("epoch: %.4f s median (quartiles %.4f, %.4f; %lld epochs)\n", result->epoch_s_median, result->epoch_s_q1,
@@ -401,6 +419,16 @@ static void write_test_auc(json_writer *json, const score_table *table)
     }
 }
 
+static void write_ceiling(json_writer *json, const double ceiling[TRAIN_SPLITS])
+{
+    static const char *const names[TRAIN_SPLITS] = {"train_ceiling", "valid_ceiling", "test_ceiling"};
+    for (int s = 0; s < TRAIN_SPLITS; ++s) {
+        if (ceiling[s] > 0.0) {
+            json_real(json, names[s], ceiling[s]);
+        }
+    }
+}
+
 static weft_status write_summary(const train_report *report, const train_result *result, const train_rank *ranks)
 {
     const workload *work = report->work;
@@ -419,6 +447,7 @@ static weft_status write_summary(const train_report *report, const train_result 
     write_test_auc(&json, &report->outcome.table);
     json_real(&json, "valid_mean", result->valid_mean);
     json_real(&json, "valid_std", result->valid_std);
+    write_ceiling(&json, work->ceiling);
     json_real(&json, "epoch_s_median", result->epoch_s_median);
     json_real(&json, "epoch_s_q1", result->epoch_s_q1);
     json_real(&json, "epoch_s_q3", result->epoch_s_q3);

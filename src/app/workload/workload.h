@@ -345,6 +345,7 @@ struct workload {
 
     train_model *model;           /* without parameters where ops->fit trains it */
     train_source source;          /* batches of epochs and evaluations */
+    double ceiling[TRAIN_SPLITS]; /* ROC-AUC that no model exceeds on the labelled rows of each split; 0: unknown */
     const train_targets *targets; /* right answers of this rank's rows of an evaluation, in the order of its batches */
     held_rows held;               /* global ids of those rows */
     /* What build chose by measuring on this rank, as a code that another build takes (ops->choice); "": nothing. */

@@ -188,8 +188,39 @@ static void batches(void **state)
     remove(path);
 }
 
+/* Rows that are made are the same stream for any number of ranks, and each trains or is evaluated by its number. */
+static void made_batches(void **state)
+{
+    (void)state;
+    char data[] = "synth:clicks,rows=700,fields=2,ids=50,numbers=1";
+    seen *first = NULL;
+    for (int ranks = 1; ranks <= 5; ranks += ranks < 3 ? 1 : 2) {
+        all = calloc(1, sizeof *all);
+        assert_non_null(all);
+        ASSERT_OK(comm_thread_run(ranks, walk, data));
+        if (first != NULL) {
+            assert_memory_equal(all, first, sizeof *all);
+            free(all);
+            continue;
+        }
+        first = all;
+        uint8_t met[ROWS] = {0};
+        assert_int_equal(all->count, EPOCHS * 560 + 140);
+        for (int64_t i = 0; i < all->count; ++i) {
+            assert_true(i < EPOCHS * 560 ? all->id[i] < 560 : all->id[i] == 560 + i - EPOCHS * 560);
+            met[all->id[i]] += 1;
+            assert_true(all->label[i] == 0.0F || all->label[i] == 1.0F);
+        }
+        for (int i = 0; i < ROWS; ++i) {
+            assert_int_equal(met[i], i < 560 ? EPOCHS : 1);
+        }
+    }
+    free(first);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(orders), cmocka_unit_test(names), cmocka_unit_test(batches)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(orders), cmocka_unit_test(names), cmocka_unit_test(batches),
+                                       cmocka_unit_test(made_batches)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
