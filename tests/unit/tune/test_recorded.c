@@ -10,11 +10,21 @@
 #include "support/test.h"
 #include "tune/recorded/study.h"
 
-static const char *const names[] = {
-    "hpolib-naval_propulsion", "hpolib-parkinsons_telemonitoring", "hpolib-protein_structure",
-    "hpolib-slice_localization", "hpobench-credit_g", "hpobench-kc1", "hpobench-phoneme", "hpobench-vehicle",
-    "hpobench-australian", "hpobench-blood_transfusion", "hpobench-car", "hpobench-segment", "nasbench201-cifar10",
-    "nasbench201-cifar100", "nasbench201-imagenet"};
+static const char *const names[] = {"hpolib-naval_propulsion",
+                                    "hpolib-parkinsons_telemonitoring",
+                                    "hpolib-protein_structure",
+                                    "hpolib-slice_localization",
+                                    "hpobench-credit_g",
+                                    "hpobench-kc1",
+                                    "hpobench-phoneme",
+                                    "hpobench-vehicle",
+                                    "hpobench-australian",
+                                    "hpobench-blood_transfusion",
+                                    "hpobench-car",
+                                    "hpobench-segment",
+                                    "nasbench201-cifar10",
+                                    "nasbench201-cifar100",
+                                    "nasbench201-imagenet"};
 
 /* The table, or false where the data are not. */
 static bool open_table(const char *name, recorded_table *table)
@@ -114,7 +124,7 @@ static void write_table(const char *spaces, const float *scores, int dims, char 
     ASSERT_OK(file_writer_commit(&text));
 }
 
-#define SPACES(direction, b) \
+#define SPACES(direction, b)                                                                                           \
     "{\"made\": {\"direction\": \"" direction "\", \"space\": {\"a\": [1, 10, 100, 1000], \"b\": " b "}}}"
 static const char good[] = SPACES("minimize", "[\"x\", \"y\", \"z\"]");
 
