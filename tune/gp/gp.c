@@ -41,7 +41,8 @@ void gp_close(gp_model *gp)
     }
 }
 
-/* ---- covariance ------------------------------------------------------------------------------------------------- */
+/* ---- covariance -------------------------------------------------------------------------------------------------
+ * */
 
 static double distance(const gp_data *data, int d, double a, double b)
 {
@@ -83,7 +84,8 @@ static void fill_covariance(gp_model *gp)
     }
 }
 
-/* ---- likelihood ------------------------------------------------------------------------------------------------- */
+/* ---- likelihood -------------------------------------------------------------------------------------------------
+ * */
 
 /* alpha = K^-1 (y - m), m the constant of least squares. Returns the quadratic form of y - m. */
 static double solve_scores(gp_model *gp)
@@ -137,7 +139,8 @@ static void add_gradient(const gp_model *gp, double *gradient)
     gradient[dims + 2] += alone;
 }
 
-/* ---- prior ------------------------------------------------------------------------------------------------------ */
+/* ---- prior ------------------------------------------------------------------------------------------------------
+ * */
 
 /* Means and deviations of theta[at]. A weight is the length to the power of -2. */
 static void prior_of(int dimensions, int at, double *mean, double *deviation)
@@ -173,7 +176,8 @@ static double prior_value(const gp_model *gp, const double *theta, double *gradi
     return sum;
 }
 
-/* ---- model ------------------------------------------------------------------------------------------------------ */
+/* ---- model ------------------------------------------------------------------------------------------------------
+ * */
 
 bool gp_condition(gp_model *gp, const gp_data *data, const double *theta, double *value, double *gradient)
 {

@@ -49,7 +49,8 @@ static double below(double u)
     return 0.5 * erfc(-u * M_SQRT1_2);
 }
 
-/* ---- kernels ---------------------------------------------------------------------------------------------------- */
+/* ---- kernels ----------------------------------------------------------------------------------------------------
+ * */
 
 /* The logarithm of what is left of a normal between 0 and 1. */
 static double log_inside(double mean, double deviation)
@@ -146,7 +147,8 @@ void parzen_build(parzen *p, const search_history *history, const int *order, in
     }
 }
 
-/* ---- draws ------------------------------------------------------------------------------------------------------ */
+/* ---- draws ------------------------------------------------------------------------------------------------------
+ * */
 
 /* Box and Muller, until a number falls between 0 and 1: a third of them do at least. */
 static double draw_normal(search_draws *draws, double mean, double deviation)
@@ -182,7 +184,8 @@ void parzen_draw(const parzen *p, search_draws *draws, int first, int end, doubl
     }
 }
 
-/* ---- density ---------------------------------------------------------------------------------------------------- */
+/* ---- density ----------------------------------------------------------------------------------------------------
+ * */
 
 static void add_normal(const parzen *p, int d, double x)
 {

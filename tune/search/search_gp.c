@@ -1,5 +1,6 @@
 /*
- * tune/search/search_gp.c: the configuration of the largest expected improvement, by the model of tune/search/surrogate.h.
+ * tune/search/search_gp.c: the configuration of the largest expected improvement, by the model of
+ * tune/search/surrogate.h.
  *
  * Improvement is over the least posterior mean of what has been run, not over the least score, which was lucky. It is
  * sought among configurations at random and neighbours of the best ones, and then by steps from the best of these.

@@ -1,10 +1,10 @@
 /*
- * tune/search/search_tpe.c: tree-structured Parzen estimators: of configurations that the density of good trials proposes,
- * the one that the density of the others expects least.
+ * tune/search/search_tpe.c: tree-structured Parzen estimators: of configurations that the density of good trials
+ * proposes, the one that the density of the others expects least.
  *
  * The rules are those of Optuna 5: the first 10 trials are random; of n trials that ended or were stopped, the best
- * min(ceil(n / 10), 25) are good. Where too few have ended, stopped ones fill up, those that came farthest first. Trials
- * that run are not good. Of 24 draws from the good ones the largest ratio of densities wins.
+ * min(ceil(n / 10), 25) are good. Where too few have ended, stopped ones fill up, those that came farthest first.
+ * Trials that run are not good. Of 24 draws from the good ones the largest ratio of densities wins.
  *
  * J. Bergstra, R. Bardenet, Y. Bengio, B. Kegl: Algorithms for hyper-parameter optimization. NeurIPS 2011.
  * S. Watanabe: Tree-structured Parzen estimator. arXiv:2304.11127.
@@ -35,7 +35,8 @@ void search_tpe_close(tpe_state *t)
     }
 }
 
-/* ---- the order of trials ---------------------------------------------------------------------------------------- */
+/* ---- the order of trials ----------------------------------------------------------------------------------------
+ * */
 
 static void insert(tpe_state *t, const search_history *history, int trial)
 {
@@ -73,7 +74,8 @@ static weft_status follow(searcher *s)
     return parzen_reserve(&t->others, s->space, history->trials);
 }
 
-/* ---- good trials and others ------------------------------------------------------------------------------------- */
+/* ---- good trials and others -------------------------------------------------------------------------------------
+ * */
 
 /* Ended ones by value, then stopped ones, the farthest first, then by value; of equal ones the earlier. */
 static bool is_better(const search_trial *a, const search_trial *b)
@@ -138,7 +140,8 @@ static void split(searcher *s)
     parzen_build(&t->others, history, t->order, t->room, t->known, t->other_place);
 }
 
-/* ---- suggestion ------------------------------------------------------------------------------------------------- */
+/* ---- suggestion -------------------------------------------------------------------------------------------------
+ * */
 
 static void choose(tpe_state *t, search_draws *draws, int first, int end, double *values)
 {

@@ -3,8 +3,8 @@
 
 enum { DEGREE_MAX = 7, BITS = 32 };
 
-/* Of each dimension but the first: the degree of its polynomial, the coefficients between the first and the last as bits,
- * and the first direction numbers. */
+/* Of each dimension but the first: the degree of its polynomial, the coefficients between the first and the last as
+ * bits, and the first direction numbers. */
 static const struct {
     uint8_t degree, coefficients, first[DEGREE_MAX];
 } joe_kuo[SOBOL_DIMENSIONS - 1] = {

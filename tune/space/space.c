@@ -32,7 +32,8 @@ int64_t space_cells(const space_dimension *dimension)
     return space_is_whole(dimension) ? (int64_t)(dimension->high - dimension->low) + 1 : 0;
 }
 
-/* ---- coordinates ------------------------------------------------------------------------------------------------ */
+/* ---- coordinates ------------------------------------------------------------------------------------------------
+ * */
 
 /* Cells of whole numbers reach half a step to both sides. */
 static void edges(const space_dimension *dimension, double *low, double *high)
@@ -71,7 +72,8 @@ const char *space_value_text(const space_dimension *dimension, double value, cha
     return number_format_real(value, text);
 }
 
-/* ---- dimensions ------------------------------------------------------------------------------------------------- */
+/* ---- dimensions -------------------------------------------------------------------------------------------------
+ * */
 
 static bool ascending_numbers(const space_dimension *dimension)
 {

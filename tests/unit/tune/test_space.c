@@ -1,4 +1,5 @@
-/* Spaces: coordinates of values and back, what the reader makes of a file, and what it refuses, with line and cure. */
+/* Spaces: coordinates of values and back, what the reader makes of a file, and what it refuses, with line and cure.
+ * */
 #include <math.h>
 
 #include "support/test.h"
