@@ -210,12 +210,14 @@ void gp_predict(const gp_model *gp, const double *x, double *mean, double *varia
         gp->row[i] = gp->signal * matern(squared_radius(gp, x, gp->data.x + (int64_t)i * gp->dimensions));
         sum += gp->row[i] * gp->alpha[i];
     }
-    for (int i = 0; i < n; i++) {
-        form += gp->row[i] *
-                (2.0 * gp_dot(gp->inverse + (int64_t)i * n, gp->row, i) + gp->inverse[(int64_t)i * n + i] * gp->row[i]);
-    }
     *mean = sum;
-    *variance = fmax(gp->signal + gp->own - form, 0.0);
+    if (variance != NULL) {
+        for (int i = 0; i < n; i++) {
+            const double *row = gp->inverse + (int64_t)i * n;
+            form += gp->row[i] * (2.0 * gp_dot(row, gp->row, i) + row[i] * gp->row[i]);
+        }
+        *variance = fmax(gp->signal - form, 0.0);
+    }
 }
 
 /* With the noise n of its score, K^-1 gives y - n alpha and n - n^2 K^-1[point, point]. */

@@ -55,9 +55,9 @@ bool gp_condition(gp_model *gp, const gp_data *data, const double *theta, double
  * noise without any function are both likely, and steps from the one do not find the other.
  */
 void gp_fit(gp_model *gp, const gp_data *data, double *theta, int steps);
-/* The posterior of m + f + own at x [dimensions], which is no point of the data: without the noise of a run. */
+/* The posterior of m + f at x [dimensions]: without what is a configuration's own, and without noise. variance: or NULL. */
 void gp_predict(const gp_model *gp, const double *x, double *mean, double *variance);
-/* The same of a point of the data. */
+/* The posterior of m + f + own at a point of the data. */
 void gp_predict_point(const gp_model *gp, int point, double *mean, double *variance);
 /* The variance of the noise of one run. */
 double gp_noise(const gp_model *gp);

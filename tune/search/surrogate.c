@@ -142,7 +142,7 @@ static void make_plain(search_surrogate *m)
 static void add_running(search_surrogate *m, const searcher *s)
 {
     const search_history *history = &s->history;
-    double variance, value;
+    double value;
     for (int i = 0; i < m->known; i++) {
         m->runs[i] += (double)history->config[m->config[i]].running;
     }
@@ -154,7 +154,7 @@ static void add_running(search_surrogate *m, const searcher *s)
     const int all = m->data.points;
     m->data.points = m->known;
     for (int i = m->known; i < all; i++) {
-        gp_predict(m->gp, m->x + (int64_t)i * s->space->count, &m->y[i], &variance);
+        gp_predict(m->gp, m->x + (int64_t)i * s->space->count, &m->y[i], NULL);
     }
     m->data.points = all;
     (void)gp_condition(m->gp, &m->data, m->theta, &value, NULL);

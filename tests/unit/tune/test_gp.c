@@ -89,7 +89,7 @@ static void expect_posterior(const gp_model *gp, const double *place, int known)
     double weight[POINTS], k[POINTS], solved[POINTS], m, mean, variance;
     const double own = exp(theta[DIMENSIONS + 2]);
     by_hand(weight, &m);
-    double expected_mean = m, expected_variance = exp(theta[DIMENSIONS]) + own;
+    double expected_mean = m, expected_variance = exp(theta[DIMENSIONS]) + (known >= 0 ? own : 0.0);
     for (int i = 0; i < POINTS; i++) {
         solved[i] = k[i] = covariance(place, x + i * DIMENSIONS) + (i == known ? own : 0.0);
     }
