@@ -1,6 +1,6 @@
 /*
- * Fuzz target: any bytes as the space of a search. What is accepted has values whose coordinates give them back, and the
- * rest keeps the other lines. Memory: a line's values are a list of numbers with their texts.
+ * Fuzz target: any bytes as the space of a search. What is accepted has values whose coordinates give them back, and
+ * the rest keeps the other lines. Memory: a line's values are a list of numbers with their texts.
  */
 #include <string.h>
 

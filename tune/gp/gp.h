@@ -50,12 +50,13 @@ void gp_prior(int dimensions, double *theta);
  */
 bool gp_condition(gp_model *gp, const gp_data *data, const double *theta, double *value, double *gradient);
 /*
- * [out] theta  the likeliest of what up to `steps` steps reach from each of two starts, the prior's mean and lengths that
- * are a seventh of its; the model is conditioned on it. With few scores, a function that changes within such lengths and
- * noise without any function are both likely, and steps from the one do not find the other.
+ * [out] theta  the likeliest of what up to `steps` steps reach from each of two starts, the prior's mean and lengths
+ * that are a seventh of its; the model is conditioned on it. With few scores, a function that changes within such
+ * lengths and noise without any function are both likely, and steps from the one do not find the other.
  */
 void gp_fit(gp_model *gp, const gp_data *data, double *theta, int steps);
-/* The posterior of m + f at x [dimensions]: without what is a configuration's own, and without noise. variance: or NULL. */
+/* The posterior of m + f at x [dimensions]: without what is a configuration's own, and without noise. variance: or
+ * NULL. */
 void gp_predict(const gp_model *gp, const double *x, double *mean, double *variance);
 /* The posterior of m + f + own at a point of the data. */
 void gp_predict_point(const gp_model *gp, int point, double *mean, double *variance);

@@ -21,10 +21,10 @@
 
 typedef struct parzen {
     const search_space *space;
-    int count, room;                     /* kernels of trials; the prior's comes after them */
-    int *trial;                          /* [count] ascending */
-    double *log_weight, *until;          /* [count + 1]: of weights of sum 1; their sums up to each */
-    double *mean, *deviation, *constant; /* [dimensions, room + 1]: the logarithm of a kernel at its mean */
+    int count, room;                               /* kernels of trials; the prior's comes after them */
+    int *trial;                                    /* [count] ascending */
+    double *log_weight, *until;                    /* [count + 1]: of weights of sum 1; their sums up to each */
+    double *mean, *deviation, *inverse, *constant; /* [dimensions, room + 1]: the logarithm of a kernel at its mean */
     int *rank;   /* [dimensions, room]: kernels by their mean, where the dimension has an order */
     double *sum; /* [room + 1] scratch */
 } parzen;

@@ -2,9 +2,9 @@
  * tune/search/search_gp.c: the configuration of the largest expected improvement, by the model of
  * tune/search/surrogate.h.
  *
- * Improvement is of the function that neighbours share, over its least posterior mean at what has been run: neither over
- * the least score, which was lucky, nor by what is a configuration's own, which the best one's next neighbour would promise
- * over and over. It is
+ * Improvement is of the function that neighbours share, over its least posterior mean at what has been run: neither
+ * over the least score, which was lucky, nor by what is a configuration's own, which the best one's next neighbour
+ * would promise over and over. It is
  * sought among configurations at random and neighbours of the best ones, and then by steps from the best of these.
  */
 #include <math.h>

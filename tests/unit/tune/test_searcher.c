@@ -1,6 +1,6 @@
 /*
- * Searchers as their callers see them: suggestions that repeat, also by replay; trials that run, diverge or are forgotten;
- * priors; repeats inside the budget, and the best of noisy scores.
+ * Searchers as their callers see them: suggestions that repeat, also by replay; trials that run, diverge or are
+ * forgotten; priors; repeats inside the budget, and the best of noisy scores.
  */
 #include <math.h>
 
