@@ -118,7 +118,7 @@ static void consider_mutant(hunt *h, const double *values)
 /* The known configurations of the least posterior means, the least first. Returns how many. */
 static int find_leaders(hunt *h, int leader[LEADERS])
 {
-    double least[LEADERS], mean;
+    double least[LEADERS] = {INFINITY}, mean;
     int count = 0;
     for (int i = 0; i < h->m->known; i++) {
         gp_predict(h->m->gp, h->m->x + (int64_t)i * h->s->space->count, &mean, NULL);

@@ -114,6 +114,11 @@ static void test_models_find_the_least_loss(void **state)
     space_free(&space);
 }
 
+static bool same(const double *a, const double *b)
+{
+    return a[LR] == b[LR] && a[LAYERS] == b[LAYERS] && a[NORM] == b[NORM] && a[DROPOUT] == b[DROPOUT];
+}
+
 /* The last fifth of the budget runs earlier configurations again, and the one that is named the best has its runs. */
 static void test_leaders_run_again_at_the_end(void **state)
 {
@@ -129,7 +134,7 @@ static void test_leaders_run_again_at_the_end(void **state)
     run(s, TRIALS / 2, 1.0, history);
     for (int i = TRIALS - AGAIN; i < TRIALS; i++) {
         int earlier = 0;
-        while (memcmp(history[earlier], history[i], sizeof history[i]) != 0) {
+        while (!same(history[earlier], history[i])) {
             earlier++;
         }
         assert_true(earlier < TRIALS - AGAIN);
@@ -137,7 +142,7 @@ static void test_leaders_run_again_at_the_end(void **state)
     ASSERT_OK(searcher_best(s, &best));
     int runs = 0;
     for (int i = 0; i < TRIALS; i++) {
-        runs += memcmp(history[best.trial], history[i], sizeof history[i]) == 0;
+        runs += same(history[best.trial], history[i]);
     }
     assert_int_equal(best.runs, runs);
     assert_true(loss(history[best.trial]) < 0.75); /* noise has the deviation 0.3; half of the space is above 1.9 */
