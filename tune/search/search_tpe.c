@@ -60,12 +60,12 @@ static weft_status follow(searcher *s)
         t = s->tpe;
     }
     if (history->trials > t->room) {
-        t->room = 2 * history->trials;
-        t->known = 0;
-        WEFT_TRY(weft_realloc((void **)&t->order, (size_t)s->space->count * (size_t)t->room, sizeof *t->order,
-                              WEFT_MEM_SEARCH));
-        WEFT_TRY(weft_realloc((void **)&t->good_place, (size_t)t->room, sizeof *t->good_place, WEFT_MEM_SEARCH));
-        WEFT_TRY(weft_realloc((void **)&t->other_place, (size_t)t->room, sizeof *t->other_place, WEFT_MEM_SEARCH));
+        const size_t room = 2 * (size_t)history->trials, dims = (size_t)s->space->count;
+        t->room = t->known = 0; /* until all arrays have it */
+        WEFT_TRY(weft_realloc((void **)&t->order, dims * room, sizeof *t->order, WEFT_MEM_SEARCH));
+        WEFT_TRY(weft_realloc((void **)&t->good_place, room, sizeof *t->good_place, WEFT_MEM_SEARCH));
+        WEFT_TRY(weft_realloc((void **)&t->other_place, room, sizeof *t->other_place, WEFT_MEM_SEARCH));
+        t->room = (int)room;
     }
     while (t->known < history->trials) {
         insert(t, history, t->known);
