@@ -77,8 +77,8 @@ static const option_command commands[] = {
      "weft report run\n"
      "weft report run-a run-b run-c --out comparison.html\n"
      "weft report run --format md --out -"},
-    {NULL, "tune", "search the best configuration of recorded trainings, and say how far from it searches end", "", 0, 0,
-     "general,search,table",
+    {NULL, "tune", "search the best configuration of recorded trainings, and say how far from it searches end", "", 0,
+     0, "general,search,table",
      "weft tune --table hpo/hpobench-kc1.npz --searcher tpe --trials 50\n"
      "weft tune --table hpo --seeds 100 --searcher random --repeat-share 0 --table-scores means"},
     {NULL, NULL, NULL, NULL, 0, 0, NULL, NULL},
