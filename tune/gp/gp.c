@@ -41,7 +41,8 @@ void gp_close(gp_model *gp)
     }
 }
 
-/* ---- covariance ------------------------------------------------------------------------------------------------- */
+/* ---- covariance -------------------------------------------------------------------------------------------------
+ * */
 
 static double distance(const gp_data *data, int d, double a, double b)
 {
@@ -83,7 +84,8 @@ static void fill_covariance(gp_model *gp)
     }
 }
 
-/* ---- likelihood ------------------------------------------------------------------------------------------------- */
+/* ---- likelihood -------------------------------------------------------------------------------------------------
+ * */
 
 /* alpha = K^-1 (y - m), m the constant of least squares. Returns the quadratic form of y - m. */
 static double solve_scores(gp_model *gp)
@@ -137,7 +139,8 @@ static void add_gradient(const gp_model *gp, double *gradient)
     gradient[dims + 2] += alone;
 }
 
-/* ---- prior ------------------------------------------------------------------------------------------------------ */
+/* ---- prior ------------------------------------------------------------------------------------------------------
+ * */
 
 /* Means and deviations of theta[at]. A weight is the length to the power of -2. */
 static void prior_of(int dimensions, int at, double *mean, double *deviation)
@@ -173,7 +176,8 @@ static double prior_value(const gp_model *gp, const double *theta, double *gradi
     return sum;
 }
 
-/* ---- model ------------------------------------------------------------------------------------------------------ */
+/* ---- model ------------------------------------------------------------------------------------------------------
+ * */
 
 bool gp_condition(gp_model *gp, const gp_data *data, const double *theta, double *value, double *gradient)
 {
@@ -206,12 +210,14 @@ void gp_predict(const gp_model *gp, const double *x, double *mean, double *varia
         gp->row[i] = gp->signal * matern(squared_radius(gp, x, gp->data.x + (int64_t)i * gp->dimensions));
         sum += gp->row[i] * gp->alpha[i];
     }
-    for (int i = 0; i < n; i++) {
-        form += gp->row[i] *
-                (2.0 * gp_dot(gp->inverse + (int64_t)i * n, gp->row, i) + gp->inverse[(int64_t)i * n + i] * gp->row[i]);
-    }
     *mean = sum;
-    *variance = fmax(gp->signal + gp->own - form, 0.0);
+    if (variance != NULL) {
+        for (int i = 0; i < n; i++) {
+            const double *row = gp->inverse + (int64_t)i * n;
+            form += gp->row[i] * (2.0 * gp_dot(row, gp->row, i) + row[i] * gp->row[i]);
+        }
+        *variance = fmax(gp->signal - form, 0.0);
+    }
 }
 
 /* With the noise n of its score, K^-1 gives y - n alpha and n - n^2 K^-1[point, point]. */

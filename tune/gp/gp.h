@@ -3,15 +3,16 @@
  *
  * A run of configuration x scores m + f(x) + own(x) + noise, where f has the covariance
  *
- *      k(x, x') = signal (1 + sqrt(5) r + 5 r^2 / 3) exp(-sqrt(5) r),   r^2 = sum over dimensions of weight_d D_d(x, x')
+ *      k(x, x') = signal (1 + sqrt(5) r + 5 r^2 / 3) exp(-sqrt(5) r),   r^2 = sum over dimensions of weight_d D_d(x,
+ * x')
  *
- * (Matern 5/2 with a length for each dimension). D_d is the squared difference of coordinates; where a dimension has no
- * order it is 0 for equal values and 1 for others, which is what one-hot columns give. What is a configuration's own, and
- * no neighbour's, has the variance `own`: it stays when the configuration runs again, as noise does not. A score that is
- * the mean of c runs has the variance own + noise / c around f. The constant m is the one of least squares. Weights and
- * variances are those that are likeliest, given the scores and a prior: theta = log weight [dimensions], log signal, log
- * noise, log own. The prior of lengths grows with the root of the number of dimensions, so that many dimensions do not
- * make all points strangers.
+ * (Matern 5/2 with a length for each dimension). D_d is the squared difference of coordinates; where a dimension has
+ * no order it is 0 for equal values and 1 for others, which is what one-hot columns give. What is a configuration's
+ * own, and no neighbour's, has the variance `own`: it stays when the configuration runs again, as noise does not. A
+ * score that is the mean of c runs has the variance own + noise / c around f. The constant m is the one of least
+ * squares. Weights and variances are those that are likeliest, given the scores and a prior: theta = log weight
+ * [dimensions], log signal, log noise, log own. The prior of lengths grows with the root of the number of dimensions,
+ * so that many dimensions do not make all points strangers.
  *
  * Costs n^3 / 2 multiplications an evaluation of the likelihood with its gradient, n^2 a prediction.
  *
@@ -44,15 +45,20 @@ void gp_close(gp_model *gp);
 void gp_prior(int dimensions, double *theta);
 /*
  * The model becomes that of these data, which must outlive it, and theta.
- * [out] value  -log of the posterior density of theta, up to a constant; gradient [dimensions + GP_VARIANCES] or NULL.
- * Returns false if the covariance is not positive definite in the arithmetic of doubles.
+ * [out] value  -log of the posterior density of theta, up to a constant; gradient [dimensions + GP_VARIANCES] or
+ * NULL. Returns false if the covariance is not positive definite in the arithmetic of doubles.
  */
 bool gp_condition(gp_model *gp, const gp_data *data, const double *theta, double *value, double *gradient);
-/* theta becomes that of a minimum which up to `steps` steps from it reach, and the model is conditioned on it. */
+/*
+ * [out] theta  the likeliest of what up to `steps` steps reach from each of two starts, the prior's mean and lengths
+ * that are a seventh of its; the model is conditioned on it. With few scores, a function that changes within such
+ * lengths and noise without any function are both likely, and steps from the one do not find the other.
+ */
 void gp_fit(gp_model *gp, const gp_data *data, double *theta, int steps);
-/* The posterior of m + f + own at x [dimensions], which is no point of the data: without the noise of a run. */
+/* The posterior of m + f at x [dimensions]: without what is a configuration's own, and without noise. variance: or
+ * NULL. */
 void gp_predict(const gp_model *gp, const double *x, double *mean, double *variance);
-/* The same of a point of the data. */
+/* The posterior of m + f + own at a point of the data. */
 void gp_predict_point(const gp_model *gp, int point, double *mean, double *variance);
 /* The variance of the noise of one run. */
 double gp_noise(const gp_model *gp);

@@ -10,6 +10,7 @@
 
 enum { HALVINGS = 8 };
 static const double decrease = 1e-4, flat = 1e-3, longest = 1.5;
+static const double shorter = 4.0; /* in logarithms of weights, which are lengths to the power of -2 */
 
 typedef struct descent {
     int size;
@@ -104,19 +105,33 @@ static bool is_flat(const descent *d)
     return most < flat;
 }
 
+/* Steps down from d->theta. Returns the value that they reach. */
+static double descend(gp_model *gp, const gp_data *data, descent *d, int steps)
+{
+    double value;
+    if (!gp_condition(gp, data, d->theta, &value, d->gradient)) {
+        return INFINITY;
+    }
+    start_hessian(d);
+    for (int step = 0; step < steps && !is_flat(d) && go_down(gp, data, d, &value); step++) {
+    }
+    return value;
+}
+
 void gp_fit(gp_model *gp, const gp_data *data, double *theta, int steps)
 {
     const int size = gp->dimensions + GP_VARIANCES;
-    double *at = gp->step, value;
+    double *at = gp->step, *other = at + 5 * size, ignored;
     descent d = {size, gp->hessian, theta, at, at + size, at + 2 * size, at + 3 * size, at + 4 * size};
-    if (!gp_condition(gp, data, theta, &value, d.gradient)) {
-        gp_prior(gp->dimensions, theta);
-        if (!gp_condition(gp, data, theta, &value, d.gradient)) {
-            return;
-        }
+    gp_prior(gp->dimensions, theta);
+    gp_prior(gp->dimensions, other);
+    for (int i = 0; i < gp->dimensions; i++) {
+        other[i] += shorter;
     }
-    start_hessian(&d);
-    for (int step = 0; step < steps && !is_flat(&d) && go_down(gp, data, &d, &value); step++) {
+    const double value = descend(gp, data, &d, steps);
+    d.theta = other;
+    if (descend(gp, data, &d, steps) < value) {
+        memcpy(theta, other, (size_t)size * sizeof *theta);
     }
-    (void)gp_condition(gp, data, theta, &value, NULL);
+    (void)gp_condition(gp, data, theta, &ignored, NULL);
 }

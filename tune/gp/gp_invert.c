@@ -1,8 +1,8 @@
 /*
  * tune/gp/gp_invert.c: A^-1 = L^-T L^-1 by Cholesky's factor L, with loops over rows.
  *
- * A Gaussian process needs the inverse itself: its gradient reads every element, and predictions are products with it. A
- * hundred points are too few for a library's blocks to pay.
+ * A Gaussian process needs the inverse itself: its gradient reads every element, and predictions are products with
+ * it. A hundred points are too few for a library's blocks to pay.
  */
 #include <math.h>
 #include <string.h>

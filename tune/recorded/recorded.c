@@ -14,7 +14,8 @@
 
 enum { CELLS_MAX = 1 << 26 };
 
-/* ---- spaces.json ------------------------------------------------------------------------------------------------ */
+/* ---- spaces.json ------------------------------------------------------------------------------------------------
+ * */
 
 /* The file's name without folder and ending: its key. */
 static weft_status take_name(const char *path, recorded_table *table)
@@ -78,7 +79,8 @@ static weft_status read_space(const char *path, recorded_table *table, bool *min
     return status;
 }
 
-/* ---- FILE.npz --------------------------------------------------------------------------------------------------- */
+/* ---- FILE.npz ---------------------------------------------------------------------------------------------------
+ * */
 
 static weft_status check_shape(const char *path, const npy_header *header, recorded_table *table)
 {
@@ -172,7 +174,8 @@ void recorded_close(recorded_table *table)
     *table = (recorded_table){0};
 }
 
-/* ---- cells ------------------------------------------------------------------------------------------------------ */
+/* ---- cells ------------------------------------------------------------------------------------------------------
+ * */
 
 int64_t recorded_cell(const recorded_table *table, const double *values)
 {

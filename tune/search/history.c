@@ -78,6 +78,8 @@ weft_status history_end(search_history *history, int64_t trial, trial_state stat
 {
     WEFT_CHECK(trial >= 0 && trial < history->trials && history->trial[trial].state == TRIAL_RUNNING, WEFT_ERR_USAGE,
                "trial %" PRId64 " does not run: it has ended, or never began", trial);
+    WEFT_TRY(grow_array((void **)&history->end_order, sizeof *history->end_order, history->ended, &history->order_room,
+                        WEFT_MEM_SEARCH));
     search_trial *t = &history->trial[trial];
     search_config *config = &history->config[t->config];
     t->state = state;
@@ -85,10 +87,8 @@ weft_status history_end(search_history *history, int64_t trial, trial_state stat
     t->value = isfinite(value) ? value : (double)INFINITY;
     config->running--;
     if (state == TRIAL_ENDED) {
-        history->ended++;
-        config->ended++;
-        config->diverged += isinf(t->value);
-        config->sum += isinf(t->value) ? 0.0 : t->value;
+        history->end_order[history->ended++] = (int)trial;
+        history_add(config, t->value);
     }
     history->stopped += state == TRIAL_STOPPED;
     return WEFT_OK;
@@ -96,8 +96,15 @@ weft_status history_end(search_history *history, int64_t trial, trial_state stat
 
 void history_free(search_history *history)
 {
-    WEFT_FREE_ALL(history->trial, history->config, history->values, history->coordinates);
+    WEFT_FREE_ALL(history->trial, history->config, history->end_order, history->values, history->coordinates);
     *history = (search_history){0};
+}
+
+void history_add(search_config *config, double value)
+{
+    config->ended++;
+    config->diverged += isinf(value);
+    config->sum += isinf(value) ? 0.0 : value;
 }
 
 double history_score(const search_config *config)

@@ -27,9 +27,10 @@ typedef struct search_history {
     const search_space *space;
     search_trial *trial;
     search_config *config;
+    int *end_order;               /* [ended]: trials in the order in which they ended */
     double *values, *coordinates; /* [configs, dimensions] */
     int trials, configs, ended, stopped;
-    int trial_room, config_room, values_room, coordinates_room;
+    int trial_room, config_room, order_room, values_room, coordinates_room;
 } search_history;
 
 /* [out] trial: its number. */
@@ -52,5 +53,7 @@ static inline double history_coordinate(const search_history *history, int trial
     return history_coordinates(history, history->trial[trial].config)[d];
 }
 
+/* Adds a run that ended. */
+void history_add(search_config *config, double value);
 /* The mean of the runs that ended; INFINITY where most of them diverged. NaN: none ended. */
 double history_score(const search_config *config);

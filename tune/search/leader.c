@@ -8,8 +8,8 @@
 
 bool leader_is_due(const searcher *s)
 {
-    const double left = s->desc.repeats * (double)s->desc.trials;
-    return s->history.ended > 1 && (double)s->history.trials >= (double)s->desc.trials - floor(left);
+    const int64_t again = (int64_t)(s->desc.repeats * (double)s->desc.trials);
+    return again > 0 && s->history.ended > 1 && s->history.trials >= s->desc.trials - again;
 }
 
 /* Means and variances of the known configurations, and the places of the two least means. */

@@ -1,13 +1,13 @@
 /*
  * tune/search/leader.h: runs of leading configurations again, and which one is named the best.
  *
- * The next one to run again is that whose further run is expected to lower the least posterior mean most (the knowledge
- * gradient of independent normal beliefs): with the means m and variances v of the configurations and the noise of a run,
- * one more run of i moves m_i by a normal number of the deviation t_i = v_i / sqrt(v_i + noise), and the expected
- * decrease of the least mean is t_i f(-|m_i - least of the others| / t_i), f(u) = u Phi(u) + phi(u).
+ * The next one to run again is that whose further run is expected to lower the least posterior mean most (the
+ * knowledge gradient of independent normal beliefs): with the means m and variances v of the configurations and the
+ * noise of a run, one more run of i moves m_i by a normal number of the deviation t_i = v_i / sqrt(v_i + noise), and
+ * the expected decrease of the least mean is t_i f(-|m_i - least of the others| / t_i), f(u) = u Phi(u) + phi(u).
  *
- * P. Frazier, W. Powell, S. Dayanik: A knowledge-gradient policy for sequential information collection. SIAM Journal on
- * Control and Optimization 47(5), 2008.
+ * P. Frazier, W. Powell, S. Dayanik: A knowledge-gradient policy for sequential information collection. SIAM Journal
+ * on Control and Optimization 47(5), 2008.
  */
 #pragma once
 

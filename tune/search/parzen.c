@@ -9,7 +9,8 @@
 
 enum { FULL_WEIGHT = 25, MOST_DIVISIONS = 100 };
 static const double log_root_two_pi = 0.91893853320467274;
-static const double negligible = -40.0; /* logarithm of a share of a sum of doubles that is lost in rounding */
+/* The logarithm of a share of a sum that does not count: a thousand of them are below 1e-6. */
+static const double negligible = -22.0;
 
 weft_status parzen_reserve(parzen *p, const search_space *space, int count)
 {
@@ -27,6 +28,7 @@ weft_status parzen_reserve(parzen *p, const search_space *space, int count)
     WEFT_TRY(WEFT_NEW(&p->sum, kernels, WEFT_MEM_SEARCH));
     WEFT_TRY(WEFT_NEW_ZERO(&p->mean, all, WEFT_MEM_SEARCH));
     WEFT_TRY(WEFT_NEW_ZERO(&p->deviation, all, WEFT_MEM_SEARCH));
+    WEFT_TRY(WEFT_NEW_ZERO(&p->inverse, all, WEFT_MEM_SEARCH));
     WEFT_TRY(WEFT_NEW_ZERO(&p->constant, all, WEFT_MEM_SEARCH));
     WEFT_TRY(WEFT_NEW(&p->rank, all, WEFT_MEM_SEARCH));
     p->room = room;
@@ -35,7 +37,7 @@ weft_status parzen_reserve(parzen *p, const search_space *space, int count)
 
 void parzen_free(parzen *p)
 {
-    WEFT_FREE_ALL(p->trial, p->log_weight, p->until, p->sum, p->mean, p->deviation, p->constant, p->rank);
+    WEFT_FREE_ALL(p->trial, p->log_weight, p->until, p->sum, p->mean, p->deviation, p->inverse, p->constant, p->rank);
     *p = (parzen){0};
 }
 
@@ -49,7 +51,8 @@ static double below(double u)
     return 0.5 * erfc(-u * M_SQRT1_2);
 }
 
-/* ---- kernels ---------------------------------------------------------------------------------------------------- */
+/* ---- kernels ----------------------------------------------------------------------------------------------------
+ * */
 
 /* The logarithm of what is left of a normal between 0 and 1. */
 static double log_inside(double mean, double deviation)
@@ -65,6 +68,7 @@ static void set_normal(parzen *p, int d, int kernel, double mean, double deviati
     }
     p->mean[at] = mean;
     p->deviation[at] = deviation;
+    p->inverse[at] = 1.0 / deviation;
     p->constant[at] = -log_inside(mean, deviation);
     if (!space_is_whole(&p->space->dimension[d])) {
         p->constant[at] -= log(deviation) + log_root_two_pi;
@@ -146,7 +150,8 @@ void parzen_build(parzen *p, const search_history *history, const int *order, in
     }
 }
 
-/* ---- draws ------------------------------------------------------------------------------------------------------ */
+/* ---- draws ------------------------------------------------------------------------------------------------------
+ * */
 
 /* Box and Muller, until a number falls between 0 and 1: a third of them do at least. */
 static double draw_normal(search_draws *draws, double mean, double deviation)
@@ -182,15 +187,16 @@ void parzen_draw(const parzen *p, search_draws *draws, int first, int end, doubl
     }
 }
 
-/* ---- density ---------------------------------------------------------------------------------------------------- */
+/* ---- density ----------------------------------------------------------------------------------------------------
+ * */
 
 static void add_normal(const parzen *p, int d, double x)
 {
-    const double *mean = p->mean + row_of(p, d), *deviation = p->deviation + row_of(p, d);
+    const double *mean = p->mean + row_of(p, d), *inverse = p->inverse + row_of(p, d);
     const double *constant = p->constant + row_of(p, d);
 #pragma omp simd
     for (int k = 0; k <= p->count; k++) {
-        const double u = (x - mean[k]) / deviation[k];
+        const double u = (x - mean[k]) * inverse[k];
         p->sum[k] += constant[k] - 0.5 * u * u;
     }
 }

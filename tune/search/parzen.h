@@ -8,12 +8,12 @@
  *      ordered choices
  *      other choices        1 / (n + 1) for each choice and 1 more for the kernel's own, divided by their sum
  *
- * The deviation of a normal is the larger gap to its neighbours in that dimension; the first and the last have one gap
- * only, or, where there is one kernel, those to 0 and 1. It is at least 1 / min(100, n + 2) and at most 1. The prior is a
- * normal at 0.5 with the deviation 1, and even for choices.
+ * The deviation of a normal is the larger gap to its neighbours in that dimension; the first and the last have one
+ * gap only, or, where there is one kernel, those to 0 and 1. It is at least 1 / min(100, n + 2) and at most 1. The
+ * prior is a normal at 0.5 with the deviation 1, and even for choices.
  *
- * Coordinates are those of tune/space/space.h: in units of an option, densities of dimensions without cells are divided
- * by the width of its range. Deviations that stay keep their constants, so that one more kernel costs little.
+ * Coordinates are those of tune/space/space.h: in units of an option, densities of dimensions without cells are
+ * divided by the width of its range. Deviations that stay keep their constants, so that one more kernel costs little.
  */
 #pragma once
 
@@ -21,10 +21,10 @@
 
 typedef struct parzen {
     const search_space *space;
-    int count, room;                     /* kernels of trials; the prior's comes after them */
-    int *trial;                          /* [count] ascending */
-    double *log_weight, *until;          /* [count + 1]: of weights of sum 1; their sums up to each */
-    double *mean, *deviation, *constant; /* [dimensions, room + 1]: the logarithm of a kernel at its mean */
+    int count, room;                               /* kernels of trials; the prior's comes after them */
+    int *trial;                                    /* [count] ascending */
+    double *log_weight, *until;                    /* [count + 1]: of weights of sum 1; their sums up to each */
+    double *mean, *deviation, *inverse, *constant; /* [dimensions, room + 1]: the logarithm of a kernel at its mean */
     int *rank;   /* [dimensions, room]: kernels by their mean, where the dimension has an order */
     double *sum; /* [room + 1] scratch */
 } parzen;
@@ -34,7 +34,8 @@ weft_status parzen_reserve(parzen *p, const search_space *space, int count);
 void parzen_free(parzen *p);
 /*
  * The density of p->count trials p->trial, whose newest 25 weigh as much as the prior, older ones less.
- * order [dimensions, stride]: trials by their coordinate, `ordered` of them; place [trials]: which kernel each is, or -1.
+ * order [dimensions, stride]: trials by their coordinate, `ordered` of them; place [trials]: which kernel each is, or
+ * -1.
  */
 void parzen_build(parzen *p, const search_history *history, const int *order, int stride, int ordered,
                   const int *place);

@@ -1,8 +1,8 @@
 /*
  * tune/search/search_even.c: configurations that fill the space without looking at scores: Sobol's points and grids.
  *
- * Sobol's points are moved by a random number in each dimension (a digital shift), so that seeds differ and no point lies
- * in the corner. Dimensions past the 21st are drawn at random.
+ * Sobol's points are moved by a random number in each dimension (a digital shift), so that seeds differ and no point
+ * lies in the corner. Dimensions past the 21st are drawn at random.
  *
  * A grid has every value of a dimension of cells, and `grid` values of one with a range, at equal steps of its
  * coordinate. They come in a random order, so that a search that ends early has seen all of the space.

@@ -1,7 +1,10 @@
 /*
- * tune/search/search_gp.c: the configuration of the largest expected improvement, by the model of tune/search/surrogate.h.
+ * tune/search/search_gp.c: the configuration of the largest expected improvement, by the model of
+ * tune/search/surrogate.h.
  *
- * Improvement is over the least posterior mean of what has been run, not over the least score, which was lucky. It is
+ * Improvement is of the function that neighbours share, over its least posterior mean at what has been run: neither
+ * over the least score, which was lucky, nor by what is a configuration's own, which the best one's next neighbour
+ * would promise over and over. It is
  * sought among configurations at random and neighbours of the best ones, and then by steps from the best of these.
  */
 #include <math.h>
@@ -115,10 +118,10 @@ static void consider_mutant(hunt *h, const double *values)
 /* The known configurations of the least posterior means, the least first. Returns how many. */
 static int find_leaders(hunt *h, int leader[LEADERS])
 {
-    double least[LEADERS], mean, variance;
+    double least[LEADERS] = {INFINITY}, mean;
     int count = 0;
     for (int i = 0; i < h->m->known; i++) {
-        gp_predict_point(h->m->gp, i, &mean, &variance);
+        gp_predict(h->m->gp, h->m->x + (int64_t)i * h->s->space->count, &mean, NULL);
         int place = count;
         while (place > 0 && mean < least[place - 1]) {
             place--;

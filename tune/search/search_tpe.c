@@ -1,10 +1,10 @@
 /*
- * tune/search/search_tpe.c: tree-structured Parzen estimators: of configurations that the density of good trials proposes,
- * the one that the density of the others expects least.
+ * tune/search/search_tpe.c: tree-structured Parzen estimators: of configurations that the density of good trials
+ * proposes, the one that the density of the others expects least.
  *
  * The rules are those of Optuna 5: the first 10 trials are random; of n trials that ended or were stopped, the best
- * min(ceil(n / 10), 25) are good. Where too few have ended, stopped ones fill up, those that came farthest first. Trials
- * that run are not good. Of 24 draws from the good ones the largest ratio of densities wins.
+ * min(ceil(n / 10), 25) are good. Where too few have ended, stopped ones fill up, those that came farthest first.
+ * Trials that run are not good. Of 24 draws from the good ones the largest ratio of densities wins.
  *
  * J. Bergstra, R. Bardenet, Y. Bengio, B. Kegl: Algorithms for hyper-parameter optimization. NeurIPS 2011.
  * S. Watanabe: Tree-structured Parzen estimator. arXiv:2304.11127.
@@ -35,7 +35,8 @@ void search_tpe_close(tpe_state *t)
     }
 }
 
-/* ---- the order of trials ---------------------------------------------------------------------------------------- */
+/* ---- the order of trials ----------------------------------------------------------------------------------------
+ * */
 
 static void insert(tpe_state *t, const search_history *history, int trial)
 {
@@ -59,12 +60,12 @@ static weft_status follow(searcher *s)
         t = s->tpe;
     }
     if (history->trials > t->room) {
-        t->room = 2 * history->trials;
-        t->known = 0;
-        WEFT_TRY(weft_realloc((void **)&t->order, (size_t)s->space->count * (size_t)t->room, sizeof *t->order,
-                              WEFT_MEM_SEARCH));
-        WEFT_TRY(weft_realloc((void **)&t->good_place, (size_t)t->room, sizeof *t->good_place, WEFT_MEM_SEARCH));
-        WEFT_TRY(weft_realloc((void **)&t->other_place, (size_t)t->room, sizeof *t->other_place, WEFT_MEM_SEARCH));
+        const size_t room = 2 * (size_t)history->trials, dims = (size_t)s->space->count;
+        t->room = t->known = 0; /* until all arrays have it */
+        WEFT_TRY(weft_realloc((void **)&t->order, dims * room, sizeof *t->order, WEFT_MEM_SEARCH));
+        WEFT_TRY(weft_realloc((void **)&t->good_place, room, sizeof *t->good_place, WEFT_MEM_SEARCH));
+        WEFT_TRY(weft_realloc((void **)&t->other_place, room, sizeof *t->other_place, WEFT_MEM_SEARCH));
+        t->room = (int)room;
     }
     while (t->known < history->trials) {
         insert(t, history, t->known);
@@ -73,7 +74,8 @@ static weft_status follow(searcher *s)
     return parzen_reserve(&t->others, s->space, history->trials);
 }
 
-/* ---- good trials and others ------------------------------------------------------------------------------------- */
+/* ---- good trials and others -------------------------------------------------------------------------------------
+ * */
 
 /* Ended ones by value, then stopped ones, the farthest first, then by value; of equal ones the earlier. */
 static bool is_better(const search_trial *a, const search_trial *b)
@@ -138,7 +140,8 @@ static void split(searcher *s)
     parzen_build(&t->others, history, t->order, t->room, t->known, t->other_place);
 }
 
-/* ---- suggestion ------------------------------------------------------------------------------------------------- */
+/* ---- suggestion -------------------------------------------------------------------------------------------------
+ * */
 
 static void choose(tpe_state *t, search_draws *draws, int first, int end, double *values)
 {

@@ -10,12 +10,12 @@
  *      WEFT_TRY(searcher_best(searcher, &best));
  *      searcher_close(searcher);
  *
- * A suggestion is a function of the space, the description, and the trials so far with their values: the same on every
- * machine of one build, whoever asks, and after a replay by searcher_begin and searcher_report.
+ * A suggestion is a function of the space, the description, and the trials so far with their values: the same on
+ * every machine of one build, whoever asks, and after a replay by searcher_begin and searcher_report.
  *
  * Scores are noisy, and the luckiest of many is not the best. So the last `repeats` of the budget run leading
- * configurations again (with other seeds: the caller's business), and the best one is that of the least posterior mean
- * (tune/gp/gp.h), not that of the least score.
+ * configurations again (with other seeds: the caller's business), and the best one is that of the least posterior
+ * mean (tune/gp/gp.h), not that of the least score.
  */
 #pragma once
 

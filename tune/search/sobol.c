@@ -3,8 +3,8 @@
 
 enum { DEGREE_MAX = 7, BITS = 32 };
 
-/* Of each dimension but the first: the degree of its polynomial, the coefficients between the first and the last as bits,
- * and the first direction numbers. */
+/* Of each dimension but the first: the degree of its polynomial, the coefficients between the first and the last as
+ * bits, and the first direction numbers. */
 static const struct {
     uint8_t degree, coefficients, first[DEGREE_MAX];
 } joe_kuo[SOBOL_DIMENSIONS - 1] = {
@@ -33,18 +33,11 @@ static const struct {
 /* v_i = v_{i-s} ^ (v_{i-s} >> s) ^ those v_{i-k} whose coefficient is 1, in units of 2^-32. */
 static void directions(int d, uint32_t v[BITS])
 {
-    for (int i = 0; d == 0 && i < BITS; i++) {
-        v[i] = 1u << (BITS - 1 - i);
+    const int degree = d > 0 ? joe_kuo[d - 1].degree : BITS;
+    for (int i = 0; i < degree; i++) {
+        v[i] = (d > 0 ? (uint32_t)joe_kuo[d - 1].first[i] : 1u) << (BITS - 1 - i);
     }
-    if (d == 0) {
-        return;
-    }
-    const int degree = joe_kuo[d - 1].degree;
-    for (int i = 0; i < BITS; i++) {
-        if (i < degree) {
-            v[i] = (uint32_t)joe_kuo[d - 1].first[i] << (BITS - 1 - i);
-            continue;
-        }
+    for (int i = degree; i < BITS; i++) {
         v[i] = v[i - degree] ^ (v[i - degree] >> degree);
         for (int k = 1; k < degree; k++) {
             v[i] ^= (joe_kuo[d - 1].coefficients >> (degree - 1 - k) & 1) != 0 ? v[i - k] : 0u;
@@ -54,7 +47,7 @@ static void directions(int d, uint32_t v[BITS])
 
 uint32_t sobol_coordinate(uint32_t index, int d)
 {
-    uint32_t v[BITS], x = 0;
+    uint32_t v[BITS] = {0}, x = 0;
     directions(d, v);
     for (uint32_t gray = index ^ index >> 1, i = 0; gray != 0; gray >>= 1, i++) {
         x ^= (gray & 1) != 0 ? v[i] : 0u;

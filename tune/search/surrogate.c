@@ -8,11 +8,7 @@
 #include "base/integer/integers.h"
 #include "base/sample.h"
 
-enum {
-    FIRST_STEPS = 40,
-    LATER_STEPS = 12 /* of a fit */,
-    FITS_APART = 25 /* theta is fitted again when there are 1 / 25 more trials */
-};
+enum { FIT_STEPS = 40, FITS_APART = 25, KNOWN_MOST = GP_POINTS_MAX - 100 /* the others are for those that run */ };
 static const double worst_reach = 3.0; /* in distances from the best tenth to the median */
 
 void surrogate_close(search_surrogate *m)
@@ -58,7 +54,8 @@ void surrogate_point(const search_space *space, const double *values, double *x)
     }
 }
 
-/* ---- points ----------------------------------------------------------------------------------------------------- */
+/* ---- points -----------------------------------------------------------------------------------------------------
+ * */
 
 typedef struct ranked {
     double score;
@@ -80,26 +77,34 @@ static void add_point(search_surrogate *m, const searcher *s, int config, double
     surrogate_point(s->space, history_values(&s->history, config), m->x + (int64_t)at * s->space->count);
 }
 
-/* The best configurations of which a run has ended, in the order of their scores. */
-static weft_status add_known(search_surrogate *m, const searcher *s, int most)
+/* The best configurations of the first `ended` trials that ended, in the order of their scores. */
+static weft_status add_known(search_surrogate *m, const searcher *s, int ended)
 {
     const search_history *history = &s->history;
+    search_config *config = NULL;
     ranked *order = NULL;
     int count = 0;
-    WEFT_TRY(WEFT_NEW(&order, history->configs, WEFT_MEM_WORKSPACE));
+    weft_status status = WEFT_OK;
+    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&config, history->configs, WEFT_MEM_WORKSPACE), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW(&order, history->configs, WEFT_MEM_WORKSPACE), status, done);
+    for (int i = 0; i < ended; i++) {
+        const search_trial *trial = &history->trial[history->end_order[i]];
+        history_add(&config[trial->config], trial->value);
+    }
     for (int c = 0; c < history->configs; c++) {
-        if (history->config[c].ended > 0) {
-            order[count++] = (ranked){history_score(&history->config[c]), c};
+        if (config[c].ended > 0) {
+            order[count++] = (ranked){history_score(&config[c]), c};
         }
     }
     qsort(order, (size_t)count, sizeof *order, by_score);
     m->data.points = 0;
-    for (int i = 0; i < count && i < most; i++) {
-        add_point(m, s, order[i].config, order[i].score, (double)history->config[order[i].config].ended);
+    for (int i = 0; i < count && i < KNOWN_MOST; i++) {
+        add_point(m, s, order[i].config, order[i].score, (double)config[order[i].config].ended);
     }
     m->known = m->data.points;
-    weft_free(order);
-    return WEFT_OK;
+done:
+    WEFT_FREE_ALL(config, order);
+    return status;
 }
 
 /* Scores, ascending, become numbers of mean 0 and variance 1; those far above the median count as less far. */
@@ -113,7 +118,8 @@ static void make_plain(search_surrogate *m)
     }
     const double median = finite > 0 ? sample_quantile(y, finite, 0.5) : 0.0;
     const double low = finite > 0 ? sample_quantile(y, finite, 0.1) : 0.0;
-    const double most = median > low ? median + worst_reach * (median - low) : finite > 0 ? y[finite - 1] : 0.0;
+    const double worst = finite > 0 ? y[finite - 1] : 0.0;
+    const double most = median > low ? fmin(median + worst_reach * (median - low), worst) : worst;
     for (int i = 0; i < n; i++) {
         y[i] = fmin(y[i], most);
         sum += y[i];
@@ -128,13 +134,15 @@ static void make_plain(search_surrogate *m)
     }
 }
 
-/* ---- the model -------------------------------------------------------------------------------------------------- */
+/* ---- the model --------------------------------------------------------------------------------------------------
+ * */
 
-/* Configurations that run join with the scores that are expected of them; those that have a score count one more run. */
+/* Configurations that run join with the scores that are expected of them; those that have a score count one more run.
+ * */
 static void add_running(search_surrogate *m, const searcher *s)
 {
     const search_history *history = &s->history;
-    double variance, value;
+    double value;
     for (int i = 0; i < m->known; i++) {
         m->runs[i] += (double)history->config[m->config[i]].running;
     }
@@ -146,25 +154,39 @@ static void add_running(search_surrogate *m, const searcher *s)
     const int all = m->data.points;
     m->data.points = m->known;
     for (int i = m->known; i < all; i++) {
-        gp_predict(m->gp, m->x + (int64_t)i * s->space->count, &m->y[i], &variance);
+        gp_predict(m->gp, m->x + (int64_t)i * s->space->count, &m->y[i], NULL);
     }
     m->data.points = all;
     (void)gp_condition(m->gp, &m->data, m->theta, &value, NULL);
 }
 
-/* How many trials run, of configurations that differ. */
-static int count_running(const search_history *history)
+/* The number of ended trials that theta is fitted to: a function of how many there are, that grows by steps. */
+static int fitted_for(int ended)
 {
-    int running = 0;
-    for (int c = 0; c < history->configs; c++) {
-        running += history->config[c].running > 0;
+    int fitted = 1;
+    for (int next = 1; next <= ended; next += 1 + next / FITS_APART) {
+        fitted = next;
     }
-    return running;
+    return fitted;
+}
+
+/* Begins at the prior, so that theta depends on the trials alone, and not on when they were asked for. */
+static weft_status fit(search_surrogate *m, const searcher *s)
+{
+    const int due = fitted_for(s->history.ended);
+    if (m->fitted != due) {
+        WEFT_TRY(add_known(m, s, due));
+        make_plain(m);
+        gp_fit(m->gp, &m->data, m->theta, FIT_STEPS);
+        m->fitted = due;
+    }
+    return WEFT_OK;
 }
 
 weft_status surrogate_update(searcher *s)
 {
     const search_history *history = &s->history;
+    double value;
     if (s->surrogate == NULL) {
         WEFT_TRY(surrogate_open(s->space, &s->surrogate));
     }
@@ -172,15 +194,12 @@ weft_status surrogate_update(searcher *s)
     if (m->trials == history->trials && m->ended == history->ended && m->known > 0) {
         return WEFT_OK;
     }
-    const int running = count_running(history);
-    WEFT_TRY(add_known(m, s, (int)larger(GP_POINTS_MAX - running, GP_POINTS_MAX / 2)));
+    WEFT_TRY(fit(m, s));
+    WEFT_TRY(add_known(m, s, history->ended));
     make_plain(m);
-    const bool first = m->fitted == 0, due = history->ended > m->fitted + m->fitted / FITS_APART;
-    gp_fit(m->gp, &m->data, m->theta, first ? FIRST_STEPS : due ? LATER_STEPS : 0);
-    m->fitted = first || due ? history->ended : m->fitted;
-    if (running > 0) {
-        add_running(m, s);
-    }
+    WEFT_CHECK(gp_condition(m->gp, &m->data, m->theta, &value, NULL), WEFT_ERR_INTERNAL,
+               "the covariance of %d configurations is not positive definite", m->known);
+    add_running(m, s);
     m->trials = history->trials;
     m->ended = history->ended;
     return WEFT_OK;

@@ -1,10 +1,10 @@
 /*
  * tune/search/surrogate.h: what a Gaussian process makes of a search's history.
  *
- * It knows up to GP_POINTS_MAX configurations, the best ones where there are more. Configurations that diverged count as
- * the worst that did not. Configurations that run now count with the score that is expected of them, so that others are
- * sought elsewhere. Scores that are far above the median are brought nearer to it first, so that a few bad ones do not hide
- * what tells the good ones apart.
+ * It knows up to 300 configurations, the best ones where there are more. Configurations that diverged count
+ * as the worst that did not. Configurations that run now count with the score that is expected of them, so that
+ * others are sought elsewhere. Scores that are far above the median are brought nearer to it first, so that a few bad
+ * ones do not hide what tells the good ones apart.
  */
 #pragma once
 

@@ -32,7 +32,8 @@ int64_t space_cells(const space_dimension *dimension)
     return space_is_whole(dimension) ? (int64_t)(dimension->high - dimension->low) + 1 : 0;
 }
 
-/* ---- coordinates ------------------------------------------------------------------------------------------------ */
+/* ---- coordinates ------------------------------------------------------------------------------------------------
+ * */
 
 /* Cells of whole numbers reach half a step to both sides. */
 static void edges(const space_dimension *dimension, double *low, double *high)
@@ -71,7 +72,8 @@ const char *space_value_text(const space_dimension *dimension, double value, cha
     return number_format_real(value, text);
 }
 
-/* ---- dimensions ------------------------------------------------------------------------------------------------- */
+/* ---- dimensions -------------------------------------------------------------------------------------------------
+ * */
 
 static bool ascending_numbers(const space_dimension *dimension)
 {
@@ -84,6 +86,16 @@ static bool ascending_numbers(const space_dimension *dimension)
     return true;
 }
 
+static weft_status check_pair(const space_dimension *d, const char *one, const char *other)
+{
+    double first, second;
+    WEFT_CHECK(strcmp(one, other) != 0, WEFT_ERR_USAGE, "%s: the choice %s stands twice: leave one out", d->name,
+               other);
+    WEFT_CHECK(!number_parse_real(one, &first) || !number_parse_real(other, &second) || first != second, WEFT_ERR_USAGE,
+               "%s: the choices %s and %s are one number: leave one out", d->name, one, other);
+    return WEFT_OK;
+}
+
 static weft_status check_choices(const space_dimension *d)
 {
     WEFT_CHECK(d->choices >= 1 && d->choices <= SPACE_CHOICES_MAX, WEFT_ERR_USAGE,
@@ -93,8 +105,7 @@ static weft_status check_choices(const space_dimension *d)
         WEFT_CHECK(bytes > 0 && bytes < SPACE_TEXT_MAX, WEFT_ERR_USAGE, "%s: choice %d has %zu bytes: it needs 1 to %d",
                    d->name, i + 1, bytes, SPACE_TEXT_MAX - 1);
         for (int k = 0; k < i; k++) {
-            WEFT_CHECK(strcmp(d->choice[i], d->choice[k]) != 0, WEFT_ERR_USAGE,
-                       "%s: the choice %s stands twice: leave one out", d->name, d->choice[i]);
+            WEFT_TRY(check_pair(d, d->choice[k], d->choice[i]));
         }
     }
     return WEFT_OK;

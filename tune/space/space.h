@@ -3,8 +3,8 @@
  *
  * A configuration is one number a dimension, values[dimension]: of a range the number itself, of choices the place in
  * their list. Searchers work on coordinates in [0, 1], in which equal steps mean equal ratios where the dimension is
- * logarithmic. A whole number or a choice has a cell of its own around its coordinate, so that numbers drawn evenly in
- * [0, 1] give each of them alike.
+ * logarithmic. A whole number or a choice has a cell of its own around its coordinate, so that numbers drawn evenly
+ * in [0, 1] give each of them alike.
  *
  *      search_space space = {0};
  *      WEFT_TRY(space_add(&space, &(space_dimension){.name = "lr", .kind = SPACE_LOG, .low = 1e-4, .high = 0.1}));
@@ -47,8 +47,8 @@ typedef struct search_space {
     int count, capacity;
 } search_space;
 
-/* Adds a dimension; its choices are copied. WEFT_ERR_USAGE: a name twice, limits out of order, a choice twice, a prior
- * outside, with the dimension's name and the cure. */
+/* Adds a dimension; its choices are copied. WEFT_ERR_USAGE: a name twice, limits out of order, a choice twice, a
+ * prior outside, with the dimension's name and the cure. */
 weft_status space_add(search_space *space, const space_dimension *dimension);
 void space_free(search_space *space);
 /* The dimension of this name, or -1. */

@@ -32,7 +32,8 @@ static int column_of(const line_reader *r)
 #define REFUSE(r, format, ...)                                                                                         \
     weft_fail(WEFT_ERR_USAGE, "%s: line %d, column %d: " format, (r)->name, (r)->line, column_of(r), __VA_ARGS__)
 
-/* ---- words and values ------------------------------------------------------------------------------------------- */
+/* ---- words and values -------------------------------------------------------------------------------------------
+ * */
 
 /* Past blanks and, where the line may end, a comment. */
 static char look(line_reader *r)
@@ -125,7 +126,8 @@ static weft_status read_value(line_reader *r, value *v)
     return REFUSE(r, "expected a decimal number, a text in quotes, %s", "true or false");
 }
 
-/* ---- one dimension ---------------------------------------------------------------------------------------------- */
+/* ---- one dimension ----------------------------------------------------------------------------------------------
+ * */
 
 typedef struct draft {
     space_dimension dimension;
@@ -266,7 +268,8 @@ static weft_status read_dimension(line_reader *r, search_space *space)
     return status;
 }
 
-/* ---- the file --------------------------------------------------------------------------------------------------- */
+/* ---- the file ---------------------------------------------------------------------------------------------------
+ * */
 
 /* [out] here: the section is [space]. seen: it has been here. */
 static weft_status read_header(line_reader *r, bool *here, bool *seen)

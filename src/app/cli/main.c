@@ -17,7 +17,7 @@
 #include "app/info/info.h"
 #include "app/setup/context.h"
 #include "app/setup/hang.h"
-#include "app/tune/tune.h"
+#include "app/tune/app_tune.h"
 #include "app/workload/app_catalog.h"
 #include "app/workload/workload.h"
 #include "base/log.h"

@@ -65,7 +65,8 @@ const option_foreign app_foreigns[] = {
      "there is no W&B and no MLflow in the program: --tensorboard writes its files, and docs/howto-report.md has a "
      "reader of metrics.jsonl for W&B"},
     {"tune,tuner,sweep,hyperopt,hpo,grid-search,num-trials,n-trials,optuna,ray-tune",
-     "there is no tuner: start runs with other options and weft report RUN RUN ... compares them"},
+     "weft tune searches recorded trainings; else start runs with other options, and weft report RUN RUN ... compares "
+     "them"},
     {"lr-find,lr-finder,find-lr,auto-lr,auto-lr-find,auto-scale-batch-size,auto-batch",
      "there is no finder of rates or batch sizes: --recipe has published settings, and --dry-run tells what fits"},
     {"seed-everything,random-seed,manual-seed,random-state,global-seed", "--seed S draws weights, dropout and batches"},
@@ -114,8 +115,9 @@ const option_foreign_value app_foreign_values[] = {
 };
 
 const option_foreign app_foreign_commands[] = {
-    {"tune,sweep,search,hyperopt,hpo,optimize",
-     "there is no tuner: start runs with other options (weft train), and weft report RUN RUN ... compares them"},
+    {"sweep,search,hyperopt,hpo,optimize", "weft tune searches recorded trainings; else start runs with other options "
+                                           "(weft train), and weft report RUN RUN ... "
+                                           "compares them"},
     {"fit,run,learn,finetune,fine-tune,launch,start", "weft train is the command"},
     {"test,validate,val,evaluate,score,benchmark-model", "weft eval scores a model"},
     {"infer,inference,classify,answer", "weft predict answers with a model"},

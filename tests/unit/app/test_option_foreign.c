@@ -136,8 +136,8 @@ static void test_commands_of_other_programs(void **state)
 {
     (void)state;
     const option_command *command = NULL;
-    ASSERT_STATUS(option_command_find(app_catalog(), "tune", &command), WEFT_ERR_USAGE);
-    ASSERT_MESSAGE("there is no tuner");
+    ASSERT_STATUS(option_command_find(app_catalog(), "sweep", &command), WEFT_ERR_USAGE);
+    ASSERT_MESSAGE("weft tune searches");
     ASSERT_STATUS(option_command_find(app_catalog(), "fit", &command), WEFT_ERR_USAGE);
     ASSERT_MESSAGE("weft train");
     ASSERT_STATUS(option_command_find(app_catalog(), "trian", &command), WEFT_ERR_USAGE);

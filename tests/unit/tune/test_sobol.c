@@ -1,6 +1,6 @@
 /*
- * Points that fill the space: Sobol's against those of Joe and Kuo's own program, and by their definition; a grid visits
- * each of its points once.
+ * Points that fill the space: Sobol's against those of Joe and Kuo's own program, and by their definition; a grid
+ * visits each of its points once.
  */
 #include <math.h>
 

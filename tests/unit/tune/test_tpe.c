@@ -1,6 +1,6 @@
 /*
- * Tree-structured Parzen estimators: log densities of Optuna 5.0.0 on a split that was recorded there, the share of trials
- * that is good, stopped trials, and suggestions that repeat.
+ * Tree-structured Parzen estimators: log densities of Optuna 5.0.0 on a split that was recorded there, the share of
+ * trials that is good, stopped trials, and suggestions that repeat.
  */
 #include <math.h>
 
@@ -80,7 +80,8 @@ static void test_log_densities_are_those_of_optuna(void **state)
     space_free(&space);
 }
 
-/* The densities of a searcher, which keeps what does not change, against those that are built once from its history. */
+/* The densities of a searcher, which keeps what does not change, against those that are built once from its history.
+ * */
 static void test_densities_that_grow_are_those_built_at_once(void **state)
 {
     (void)state;
@@ -125,7 +126,8 @@ static void test_densities_that_grow_are_those_built_at_once(void **state)
     space_free(&space);
 }
 
-/* Where two have ended and twenty were stopped, three are good: both of the former and the best that came farthest. */
+/* Where two have ended and twenty were stopped, three are good: both of the former and the best that came farthest.
+ * */
 static void test_stopped_trials_fill_up_what_is_good(void **state)
 {
     (void)state;

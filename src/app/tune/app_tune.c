@@ -1,11 +1,11 @@
 /*
- * app/tune/tune.c: weft tune on recorded tables: a row of figures for each table, and their mean.
+ * app/tune/app_tune.c: weft tune on recorded tables: a row of figures for each table, and their mean.
  *
  *      weft tune --table hpo/hpobench-kc1.npz,hpo/nasbench201-cifar10.npz --trials 100 --seeds 20
  *
  * Searches of one table run side by side; their figures do not depend on how many.
  */
-#include "app/tune/tune.h"
+#include "app/tune/app_tune.h"
 
 #include <math.h>
 
@@ -16,11 +16,14 @@
 #include "machine/launcher.h"
 
 /* clang-format off */
+#define TUNE_HEAD(C)                                                                                                   \
+    C(TEXT, searcher, true) C(TEXT, scores, true) C(INT, seed, true) C(REAL, repeat_share, true)
 #define TUNE_ROW(C)                                                                                                    \
     C(TEXT, table, true) C(INT, cells, true) C(INT, trials, true) C(REAL, repeats, true) C(INT, searches, true)        \
     C(REAL, regret, true) C(REAL, standard_error, true) C(REAL, random_regret, true)                                   \
     C(REAL, milliseconds_a_trial, true)
 /* clang-format on */
+TABLE_ROW(tune_head, TUNE_HEAD);
 TABLE_ROW(tune_row, TUNE_ROW);
 
 static searcher_desc describe(const weft_options *options)
@@ -102,12 +105,17 @@ static void add_mean(const tune_row *row, int tables, tune_row *mean)
 static weft_status print_tables(const tune_tables *tables, const weft_options *options)
 {
     const table_format format = option_choice(options, OPT_FORMAT_OUT);
-    table_grid head = {.name = "head"};
-    table_grid grid = {.name = "tables", .column = tune_row_columns, .columns = TABLE_COLUMNS(tune_row)};
+    table_grid head = {.column = tune_head_columns, .columns = TABLE_COLUMNS(tune_head)};
+    table_grid grid = {.name = "searches", .column = tune_row_columns, .columns = TABLE_COLUMNS(tune_row)};
+    const tune_head about = {.searcher = option_text(options, OPT_SEARCHER),
+                             .scores = option_text(options, OPT_TABLE_SCORES),
+                             .seed = option_int(options, OPT_SEARCH_SEED),
+                             .repeat_share = option_real(options, OPT_REPEAT_SHARE)};
     char(*name)[SPACE_NAME_MAX] = NULL;
     tune_row row, mean = {.table = "mean"};
     weft_status status = WEFT_OK;
     WEFT_TRY_GOTO(WEFT_NEW(&name, tables->count, WEFT_MEM_GENERAL), status, done);
+    WEFT_TRY_GOTO(table_grid_add_row(&head, &about), status, done);
     table_grid_stream(&grid, stdout, &head, format);
     for (int i = 0; i < tables->count; i++) {
         WEFT_TRY_GOTO(search_table(tables->path[i], options, name[i], &row), status, done);
@@ -120,6 +128,7 @@ static weft_status print_tables(const tune_tables *tables, const weft_options *o
     }
     table_grid_print(stdout, &head, &grid, NULL, format);
 done:
+    table_grid_free(&head);
     table_grid_free(&grid);
     weft_free(name);
     return status;

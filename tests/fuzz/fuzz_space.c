@@ -1,0 +1,43 @@
+/*
+ * Fuzz target: any bytes as the space of a search. What is accepted has values whose coordinates give them back, and
+ * the rest keeps the other lines. Memory: a line's values are a list of numbers with their texts.
+ */
+#include <string.h>
+
+#include "fuzz/fuzz_support.h"
+#include "tune/space/space_read.h"
+
+enum { OVERHEAD = 1 << 20, BYTES_PER_BYTE = 512 };
+
+static void check_dimension(const space_dimension *dimension)
+{
+    char text[SPACE_TEXT_MAX];
+    const double ends[] = {dimension->low, dimension->high};
+    for (int i = 0; i < 2; i++) {
+        const double value = space_value(dimension, space_coordinate(dimension, ends[i]));
+        if (!(value >= dimension->low && value <= dimension->high) ||
+            space_value_text(dimension, value, text)[0] == '\0') {
+            abort();
+        }
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static size_t largest;
+    search_space space;
+    char *rest;
+    if (space_read("fuzz", (const char *)data, size, &space, &rest) == WEFT_OK) {
+        for (int d = 0; d < space.count; d++) {
+            check_dimension(&space.dimension[d]);
+        }
+        if (strlen(rest) != size) {
+            abort();
+        }
+        weft_free(rest);
+        space_free(&space);
+    }
+    largest = size > largest ? size : largest;
+    fuzz_check_memory(OVERHEAD + (uint64_t)largest * BYTES_PER_BYTE);
+    return 0;
+}
