@@ -9,7 +9,7 @@
  *     bag            0 1 3  0 3    3            in the order of positions
  *     weight         of each of these, where bags have weights
  *
- * A stable radix sort by threads over the bits in which the keys differ. Memory is 48 bytes a position, taken for the
+ * A stable radix sort by threads (key_order.h). Memory is 48 bytes a position, taken for the
  * largest batch so far and kept.
  */
 #pragma once
@@ -30,8 +30,8 @@ typedef struct bag_index {
     bool weighted;  /* the bags have weights */
     float *weight;  /* [positions] beside `bag` */
 
-    int64_t capacity; /* positions that fit */
-    void *pair[2];    /* work: keys and positions that are sorted */
+    int64_t capacity;  /* positions that fit */
+    uint64_t *word[2]; /* work: embed/pool/key_order.h */
 } bag_index;
 
 /* Begin with a bag_index of zeros. Takes memory for batches of up to `positions` keys; bag_index_fill does so

@@ -66,6 +66,7 @@ void row_lookup_find(const row_lookup *index, const uint64_t *key, int n, row_sl
         const row_stripe *stripe = &index->stripe[row_stripe_of(hash[i])];
         home[i] = row_home(hash[i], stripe->capacity);
         __builtin_prefetch(stripe->slot + home[i]);
+        __builtin_prefetch(stripe->slot + smaller(home[i] + 2, stripe->capacity - 1)); /* half of them: the next line */
     }
     for (int i = 0; i < n; ++i) {
         slot[i] = probe(&index->stripe[row_stripe_of(hash[i])], key[i], home[i]);

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "embed/embed_key.h"
+#include "embed/pool/key_order.h"
 #include "embed/pool/pool_sums.h"
 #include "support/random.h"
 #include "support/test.h"
@@ -194,6 +195,42 @@ static void test_weights(void **state)
     bag_index_free(&index);
 }
 
+static int compare_positions(const void *a, const void *b)
+{
+    const int64_t p = *(const int64_t *)a, q = *(const int64_t *)b;
+    return key[p] != key[q] ? (key[p] < key[q] ? -1 : 1) : (p > q) - (p < q);
+}
+
+/* Half of the keys are drawn from all 64 bits, the others share all but some bits in the middle or at the end: so that
+ * few and many keys share what they are sorted by first, and keys are equal. */
+static void test_order(void **state)
+{
+    (void)state;
+    enum { KEYS = 70000 };
+    static uint64_t work[2][KEYS];
+    static int64_t expected[KEYS];
+    static const int shifts[] = {0, 0, 30, 55};
+    static const uint64_t ids[] = {20, 40000, 100000, 7};
+    const int threads = omp_get_max_threads();
+    uint64_t random = 5;
+    for (int turn = 0; turn < 4; ++turn) {
+        for (int64_t i = 0; i < KEYS; ++i) {
+            const bool wide = test_random(&random) % 2 == 0;
+            key[i] = wide ? test_random_bits(&random) : test_random_bits(&random) % ids[turn] << shifts[turn];
+            expected[i] = i;
+        }
+        qsort(expected, KEYS, sizeof *expected, compare_positions);
+        for (int t = 1; t <= 7; t += 3) {
+            omp_set_num_threads(t);
+            const uint64_t *word = key_order(key, KEYS, work[0], work[1]);
+            for (int64_t i = 0; i < KEYS; ++i) {
+                assert_int_equal(key_position(word[i]), expected[i]);
+            }
+        }
+    }
+    omp_set_num_threads(threads);
+}
+
 /* Batches of no samples and of empty bags; and no memory is taken for a batch that fits. */
 static void test_small_batches(void **state)
 {
@@ -225,6 +262,7 @@ static void test_small_batches(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_bags), cmocka_unit_test(test_weights),
+                                       cmocka_unit_test(test_order),
                                        cmocka_unit_test(test_small_batches)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
