@@ -1,9 +1,9 @@
 /*
  * trees/loss/logistic.h: gradients and losses of two classes, some rows at a time.
  *
- * The loss of a row is log(1 + exp(-z)), z being the margin of its own class: |z| where z is below 0, and the logarithm of a
- * number between 1 and 2, of which 512 are multiplied before it is taken. Kernels are compiled without fused operations, and
- * sum by LOGISTIC_LANES, so that they give the same bits for every instruction set.
+ * The loss of a row is log(1 + exp(-z)), z being the margin of its own class: |z| where z is below 0, and the logarithm
+ * of a number between 1 and 2, of which 512 are multiplied before it is taken. Kernels are compiled without fused
+ * operations, and sum by LOGISTIC_LANES, so that they give the same bits for every instruction set.
  */
 #pragma once
 
