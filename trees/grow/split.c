@@ -167,7 +167,7 @@ static double find_hits(const split_rule *rule, const tree_sums *sums, const lef
         const double b = fabs((gradient - left->gradient[bin]) * gradient_unit) - alpha;
         const double l = own + lambda, r = other + lambda, aa = a > 0.0 ? a * a : 0.0, bb = b > 0.0 ? b * b : 0.0;
         const bool gains = aa * r + bb * l >= nearly * (l * r);
-        hit[bin] = gains & (own >= min_hessian) & (other >= min_hessian) ? 1.0 : 0.0;
+        hit[bin] = gains && own >= min_hessian && other >= min_hessian ? 1.0 : 0.0;
         hits += hit[bin];
     }
     return hits;
