@@ -121,8 +121,8 @@ function(weft_room name)
     if(WEFT_SANITIZE MATCHES "undefined" AND source MATCHES "${WEFT_KERNEL_FILES}")
       set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS ${WEFT_ADDRESSES_UNCHECKED})
     endif()
-    if(source MATCHES "/clicks/synth/")
-      set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS -ffp-contract=off) # made rows have the same bits everywhere
+    if(source MATCHES "/clicks/synth/|/trees/loss/logistic_") # the same bits for every instruction set
+      set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS -ffp-contract=off)
     endif()
     if(source MATCHES "_avx2\\.c$")
       set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS -mavx2 -mfma -mf16c -mbmi -mbmi2)

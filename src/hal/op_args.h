@@ -165,6 +165,17 @@ static inline uint16_t hal_pair_hessian(int32_t pair)
     return (uint16_t)((uint32_t)pair & 0xffffU);
 }
 
+/* The two halves of a cell that is one number: 2^32 * gradients + hessians, which are not negative. */
+static inline int64_t hal_cell_hessian(int64_t cell)
+{
+    return (int64_t)((uint64_t)cell & UINT32_MAX);
+}
+
+static inline int64_t hal_cell_gradient(int64_t cell)
+{
+    return (cell - hal_cell_hessian(cell)) >> 32;
+}
+
 /* ---- operations: made of hal/ops.def ----------------------------------------------------------------------------- */
 /* hal_<op>_args: the operands, then the scalars. */
 #define HAL_OPERAND(name, type, access) hal_mat name;

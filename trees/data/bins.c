@@ -1,7 +1,7 @@
 /* trees/data/bins.c: see trees/data/bins.h. */
 #include "trees/data/bins.h"
 
-enum { CHUNK = 1024 };
+enum { CHUNK = 1024, BEHIND = 3 }; /* bytes behind the last column that grow/divide_rows.h may read */
 
 static void fill_rows(const tree_columns *data, const tree_cuts *cuts, int64_t first, int64_t rows, tree_bins *bins)
 {
@@ -28,7 +28,7 @@ weft_status tree_bins_create(weft_hal *hal, const tree_columns *data, const tree
     *bins = (tree_bins){0};
     WEFT_TRY(WEFT_NEW(&bins->cells, data->columns, WEFT_MEM_TREES));
     WEFT_TRY(tensor_create(hal, WEFT_DTYPE_U8, data->rows, data->columns, WEFT_MEM_TREES, &bins->bin));
-    WEFT_TRY(WEFT_NEW(&bins->column, data->rows * data->columns, WEFT_MEM_TREES));
+    WEFT_TRY(WEFT_NEW(&bins->column, data->rows * data->columns + BEHIND, WEFT_MEM_TREES));
     for (int c = 0; c < data->columns; ++c) {
         bins->cells[c] = cuts->first[c + 1] - cuts->first[c] + 2;
     }

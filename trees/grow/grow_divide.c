@@ -81,8 +81,8 @@ weft_status grow_divide_root(tree_grower *g, const int64_t sum[3])
                        .rows = sum[2],
                        .at = {.sums = {sum[0], sum[1]}, .lower = -most, .upper = most}};
     g->nodes = 0;
-    WEFT_TRY(comm_agree(g->comm, histograms_take(&g->histograms, &root.slot)));
-    histogram_node node = {.begin = root.begin, .end = root.end, .slot = root.slot, .whole = -1};
+    WEFT_TRY(comm_agree(g->comm, histograms_take(&g->histograms, root.rows, &root.slot)));
+    histogram_node node = {.begin = root.begin, .end = root.end, .slot = root.slot, .whole = -1, .rest = -1};
     WEFT_TRY(comm_agree(g->comm, add_grown(g, &root)));
     WEFT_TRY(histograms_build(&g->histograms, &g->rows.row, &g->pair, &node, 1));
     return find_splits(g, 0);
@@ -167,11 +167,13 @@ static weft_status plan_children(tree_grower *g, int index, histogram_node *node
         drop_slot(g, from);
         return WEFT_OK;
     }
-    WEFT_TRY(histograms_take(&g->histograms, &less->slot));
+    int rest = -1;
+    WEFT_TRY(histograms_take(&g->histograms, less->rows, &less->slot));
+    WEFT_TRY(histograms_take_rest(&g->histograms, from->slot, more->rows, &rest));
     node[(*nodes)++] =
-        (histogram_node){.begin = less->begin, .end = less->end, .slot = less->slot, .whole = from->slot};
-    more->slot = from->slot;
-    from->slot = -1;
+        (histogram_node){.begin = less->begin, .end = less->end, .slot = less->slot, .whole = from->slot, .rest = rest};
+    more->slot = rest;
+    from->slot = rest == from->slot ? -1 : from->slot;
     return WEFT_OK;
 }
 
@@ -186,6 +188,9 @@ static weft_status build_children(tree_grower *g, int picks)
     }
     COMM_AGREED_GOTO(comm_agree(g->comm, local), local, status, done);
     status = histograms_build(&g->histograms, &g->rows.row, &g->pair, node, nodes);
+    for (int i = 0; i < picks; ++i) {
+        drop_slot(g, &g->grown[g->pick[i]]); /* of a parent whose children both have narrower ones */
+    }
 done:
     weft_free(node);
     return status;

@@ -10,29 +10,36 @@ static const grown_node *grown_of(const tree_grower *g, int32_t node)
     return &g->grown[g->place[node]];
 }
 
-/* Adds the unrounded numbers of a leaf's rows, which stand together on this rank. */
-static void sum_leaf(const tree_grower *g, const grown_node *leaf, const fixed_sum of[2], const float *gradient,
-                     const float *hessian, int64_t sum[2])
+/* Adds the unrounded numbers of rows [begin, end) to the sums of their leaves, in the order of the rows, which memory
+ * gives faster than that of the leaves. */
+static void sum_rows(const tree_grower *g, hal_span own, const fixed_sum of[2], const float *gradient,
+                     const float *hessian, const int32_t *leaf, int64_t *sum)
 {
-    const int32_t *row = g->rows.row.data;
-    for (int64_t i = leaf->begin; i < leaf->end; ++i) {
-        sum[0] += fixed_of(&of[0], (double)gradient[row[i]] * grow_factor(g, row[i]));
-        sum[1] += fixed_of(&of[1], (double)hessian[row[i]] * grow_factor(g, row[i]));
+    for (int64_t i = own.begin; i < own.end; ++i) {
+        if (leaf[i] >= 0) {
+            const double factor = grow_factor(g, i);
+            sum[2 * leaf[i]] += fixed_of(&of[0], (double)gradient[i] * factor);
+            sum[2 * leaf[i] + 1] += fixed_of(&of[1], (double)hessian[i] * factor);
+        }
     }
 }
 
-weft_status grow_finish_values(const tree_grower *g, const float *gradient, const float *hessian, weft_tree *tree)
+weft_status grow_finish_values(const tree_grower *g, const float *gradient, const float *hessian, const int32_t *leaf,
+                               weft_tree *tree)
 {
     const fixed_sum of[2] = {fixed_sum_of(g->most[0], g->all_rows), fixed_sum_of(g->most[1], g->all_rows)};
-    int64_t *sum = NULL; /* [nodes, 2] of the leaves, then from the leaves up to the root */
-    WEFT_TRY(comm_agree(g->comm, WEFT_NEW_ZERO(&sum, 2 * tree->nodes, WEFT_MEM_WORKSPACE)));
-#pragma omp parallel for schedule(dynamic) num_threads(g->hal->threads)
-    for (int32_t n = 0; n < tree->nodes; ++n) {
-        if (tree->node[n].left < 0) {
-            sum_leaf(g, grown_of(g, n), of, gradient, hessian, sum + 2 * n);
-        }
+    const int64_t stride = 2 * (int64_t)tree->nodes;
+    const int threads = g->hal->threads;
+    int64_t *sum = NULL; /* [threads][nodes, 2]; the first of the leaves, then from the leaves up to the root */
+    WEFT_TRY(comm_agree(g->comm, WEFT_NEW_ZERO(&sum, threads * stride, WEFT_MEM_WORKSPACE)));
+#pragma omp parallel for schedule(static, 1) num_threads(threads)
+    for (int part = 0; part < threads; ++part) {
+        sum_rows(g, hal_split_rows(g->data->rows, threads, part), of, gradient, hessian, leaf, sum + part * stride);
     }
-    const weft_status status = comm_allreduce(g->comm, sum, 2 * (int64_t)tree->nodes, WEFT_DTYPE_I64, COMM_SUM);
+    for (int64_t i = stride; i < threads * stride; ++i) {
+        sum[i % stride] += sum[i];
+    }
+    const weft_status status = comm_allreduce(g->comm, sum, stride, WEFT_DTYPE_I64, COMM_SUM);
     for (int32_t n = tree->nodes - 1; status == WEFT_OK && n >= 0; --n) {
         tree_node *node = &tree->node[n];
         const double g_sum = fixed_value(&of[0], sum[2 * n]);
@@ -48,26 +55,10 @@ weft_status grow_finish_values(const tree_grower *g, const float *gradient, cons
     return status;
 }
 
-/* Rows that the tree was not grown on find their leaf from the root. */
-static void walk_rows(const tree_grower *g, const weft_tree *tree, int32_t *leaf)
-{
-    const uint8_t *bin = g->bins->bin.data;
-#pragma omp parallel for schedule(static) num_threads(g->hal->threads)
-    for (int64_t i = 0; i < g->data->rows; ++i) {
-        int32_t at = leaf[i] < 0 ? 0 : leaf[i];
-        while (tree->node[at].left >= 0) {
-            const bool left = row_goes_left(&grown_of(g, at)->split, g->bins, bin + i * g->bins->bin.ld);
-            at = tree->node[at].left + (left ? 0 : 1);
-        }
-        leaf[i] = at;
-    }
-}
-
-void grow_finish_rows(const tree_grower *g, const weft_tree *tree, int32_t *leaf)
+void grow_finish_listed(const tree_grower *g, const weft_tree *tree, int32_t *leaf)
 {
     const int32_t *row = g->rows.row.data;
-    const bool others = g->listed < g->data->rows;
-    if (others) {
+    if (g->listed < g->data->rows) {
         memset(leaf, 0xff, (size_t)g->data->rows * sizeof *leaf);
     }
 #pragma omp parallel for schedule(dynamic) num_threads(g->hal->threads)
@@ -77,7 +68,21 @@ void grow_finish_rows(const tree_grower *g, const weft_tree *tree, int32_t *leaf
             leaf[row[i]] = n;
         }
     }
-    if (others) {
-        walk_rows(g, tree, leaf);
+}
+
+void grow_finish_others(const tree_grower *g, const weft_tree *tree, int32_t *leaf)
+{
+    const uint8_t *bin = g->bins->bin.data;
+    if (g->listed == g->data->rows) {
+        return;
+    }
+#pragma omp parallel for schedule(static) num_threads(g->hal->threads)
+    for (int64_t i = 0; i < g->data->rows; ++i) {
+        int32_t at = leaf[i] < 0 ? 0 : leaf[i];
+        while (tree->node[at].left >= 0) {
+            const bool left = row_goes_left(&grown_of(g, at)->split, g->bins, bin + i * g->bins->bin.ld);
+            at = tree->node[at].left + (left ? 0 : 1);
+        }
+        leaf[i] = at;
     }
 }

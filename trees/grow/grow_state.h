@@ -73,10 +73,13 @@ weft_status grow_divide_picked(tree_grower *g, int picks);
 /* Histograms that no node needs any more go back. */
 void grow_divide_end(tree_grower *g);
 
-/* grow_finish.c: what leaves add, and the covers of all nodes. Collective. */
-weft_status grow_finish_values(const tree_grower *g, const float *gradient, const float *hessian, weft_tree *tree);
-/* [out] leaf: where each row of this rank goes. */
-void grow_finish_rows(const tree_grower *g, const weft_tree *tree, int32_t *leaf);
+/* grow_finish.c: [out] leaf: [rows] where each row that the tree is grown on is; -1: another row. */
+void grow_finish_listed(const tree_grower *g, const weft_tree *tree, int32_t *leaf);
+/* What leaves add, and the covers of all nodes, by rows whose leaf is known. Collective. */
+weft_status grow_finish_values(const tree_grower *g, const float *gradient, const float *hessian, const int32_t *leaf,
+                               weft_tree *tree);
+/* [in, out] leaf: the other rows find theirs from the root. */
+void grow_finish_others(const tree_grower *g, const weft_tree *tree, int32_t *leaf);
 
 /* What the gradient and hessian of a row are multiplied by. */
 static inline double grow_factor(const tree_grower *g, int64_t row)

@@ -57,21 +57,37 @@ void histograms_destroy(tree_histograms *h)
     *h = (tree_histograms){0};
 }
 
-weft_status histograms_take(tree_histograms *h, int *slot)
+/* Numbers in a cell. Ranks exchange cells of two. */
+static int width_for(const tree_histograms *h, int64_t rows)
 {
-    if (h->unuseds > 0) {
-        *slot = h->unused[--h->unuseds];
-        return WEFT_OK;
+    return h->plan == NULL && rows <= HAL_HISTOGRAM_ROWS ? 1 : 2;
+}
+
+weft_status histograms_take(tree_histograms *h, int64_t rows, int *slot)
+{
+    const int width = width_for(h, rows);
+    for (int i = h->unuseds - 1; i >= 0; --i) {
+        if (h->slot[h->unused[i]].cols == width) {
+            *slot = h->unused[i];
+            h->unused[i] = h->unused[--h->unuseds];
+            return WEFT_OK;
+        }
     }
     WEFT_TRY(grow_array((void **)&h->slot, sizeof *h->slot, h->slots, &h->slot_capacity, WEFT_MEM_TREES));
     while (h->unused_capacity < h->slot_capacity) {
         WEFT_TRY(grow_array((void **)&h->unused, sizeof *h->unused, h->unused_capacity, &h->unused_capacity,
                             WEFT_MEM_TREES));
     }
-    WEFT_TRY(
-        tensor_create(h->hal, WEFT_DTYPE_I64, (int64_t)h->columns * HAL_BINS, 2, WEFT_MEM_TREES, &h->slot[h->slots]));
+    WEFT_TRY(tensor_create(h->hal, WEFT_DTYPE_I64, (int64_t)h->columns * HAL_BINS, width, WEFT_MEM_TREES,
+                           &h->slot[h->slots]));
     *slot = h->slots++;
     return WEFT_OK;
+}
+
+weft_status histograms_take_rest(tree_histograms *h, int whole, int64_t rows, int *rest)
+{
+    *rest = whole;
+    return h->slot[whole].cols == width_for(h, rows) ? WEFT_OK : histograms_take(h, rows, rest);
 }
 
 void histograms_give_back(tree_histograms *h, int slot)
@@ -101,11 +117,23 @@ static void subtract(const tree_histograms *h, const histogram_node *node)
     if (node->whole < 0) {
         return;
     }
-    int64_t *to = h->slot[node->whole].data;
-    const int64_t *from = h->slot[node->slot].data;
-    const int64_t cells = (int64_t)h->columns * HAL_BINS * 2;
-    for (int64_t i = 0; i < cells; ++i) {
-        to[i] -= from[i];
+    const int64_t *part = h->slot[node->slot].data, *whole = h->slot[node->whole].data;
+    const int64_t cells = (int64_t)h->columns * HAL_BINS, width = h->slot[node->whole].cols;
+    int64_t *rest = h->slot[node->rest].data;
+    if (h->slot[node->slot].cols == width) { /* then the rest is as wide too, as it has more rows */
+        for (int64_t i = 0; i < cells * width; ++i) {
+            rest[i] = whole[i] - part[i];
+        }
+    } else if (h->slot[node->rest].cols == width) {
+        for (int64_t i = 0; i < cells; ++i) {
+            rest[2 * i] = whole[2 * i] - hal_cell_gradient(part[i]);
+            rest[2 * i + 1] = whole[2 * i + 1] - hal_cell_hessian(part[i]);
+        }
+    } else { /* the whole may pass what one number holds, the rest does not: modulo 2^64 */
+        for (int64_t i = 0; i < cells; ++i) {
+            const uint64_t packed = ((uint64_t)whole[2 * i] << 32) + (uint64_t)whole[2 * i + 1];
+            rest[i] = (int64_t)(packed - (uint64_t)part[i]);
+        }
     }
 }
 
@@ -183,8 +211,9 @@ static void scan(const tree_histograms *h, const split_rule *rule, const int *sl
         for (int c = 0; c < h->columns; ++c) {
             const int column = h->first + c;
             if (node[n].use[column] != 0) {
-                const int64_t *cell = (const int64_t *)h->slot[slot[n]].data + (int64_t)c * HAL_BINS * 2;
-                split_scan(rule, &node[n], cell, h->bins->cells[column], column, &best[n]);
+                const int width = (int)h->slot[slot[n]].cols;
+                const int64_t *cell = (const int64_t *)h->slot[slot[n]].data + (int64_t)c * HAL_BINS * width;
+                split_scan(rule, &node[n], &(split_cells){cell, width, h->bins->cells[column]}, column, &best[n]);
             }
         }
     }
@@ -212,6 +241,9 @@ weft_status histograms_best(tree_histograms *h, const split_rule *rule, const in
 
 uint64_t histograms_bytes(const tree_histograms *h)
 {
-    const uint64_t slot = (uint64_t)h->columns * HAL_BINS * 2 * sizeof(int64_t);
-    return (uint64_t)h->slots * slot + (uint64_t)(h->local.rows * h->local.cols) * sizeof(int64_t);
+    int64_t numbers = h->local.rows * h->local.cols;
+    for (int i = 0; i < h->slots; ++i) {
+        numbers += h->slot[i].rows * h->slot[i].cols;
+    }
+    return (uint64_t)numbers * sizeof(int64_t);
 }

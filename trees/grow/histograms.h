@@ -2,7 +2,8 @@
  * trees/grow/histograms.h: histograms of nodes over the rows of all ranks, of which a rank keeps some columns.
  *
  * A slot holds the histograms of one node: for each of this rank's columns HAL_BINS cells of a sum of gradients and a
- * sum of hessians. Slots are used again, so a tree takes memory for the nodes that wait at one time.
+ * sum of hessians, on one rank in one number where the node has at most HAL_HISTOGRAM_ROWS rows, which halves its
+ * memory. Slots are used again, so a tree takes memory for the nodes that wait at one time.
  */
 #pragma once
 
@@ -17,7 +18,7 @@ typedef struct tree_histograms {
     int first, columns; /* this rank's columns: first .. first + columns - 1 */
     weft_tensor local;  /* [HAL_BINS * all columns, 2] of this rank's rows; none on one rank */
     comm_plan *plan;
-    weft_tensor *slot; /* [slots] each [HAL_BINS * columns, 2] */
+    weft_tensor *slot; /* [slots] each [HAL_BINS * columns, 2 or 1] */
     int *unused;       /* [slots] numbers of slots that nobody holds */
     int slots, slot_capacity, unuseds, unused_capacity;
 } tree_histograms;
@@ -25,14 +26,18 @@ typedef struct tree_histograms {
 /* Collective. */
 weft_status histograms_create(weft_comm *comm, const tree_bins *bins, tree_histograms *h);
 void histograms_destroy(tree_histograms *h); /* zeros are fine */
-/* [out] slot: to be given back. Local. */
-weft_status histograms_take(tree_histograms *h, int *slot);
+/* [out] slot: for a node of so many rows of all ranks, to be given back. Local. */
+weft_status histograms_take(tree_histograms *h, int64_t rows, int *slot);
+/* [out] rest: for the node of so many rows that is left of one with the slot `whole`: the same slot if its cells are as
+ * wide, else one to be given back. Local. */
+weft_status histograms_take_rest(tree_histograms *h, int whole, int64_t rows, int *rest);
 void histograms_give_back(tree_histograms *h, int slot);
 /* Nodes whose histograms are built together. */
 typedef struct histogram_node {
     int64_t begin, end; /* places of its rows in the list, on this rank */
     int slot;           /* becomes the sums of its rows, on all ranks */
-    int whole;          /* slot that becomes what is left of it without the node's rows; -1: none */
+    int whole;          /* slot of its parent; -1: none */
+    int rest;           /* becomes what is left of the parent without the node's rows: histograms_take_rest */
 } histogram_node;
 
 /* list: rows of this rank, in which those of a node stand together; pair: by row (hal_pair_of).

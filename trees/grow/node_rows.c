@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "trees/grow/divide_rows.h"
+
 enum { LEAST_OF_A_PART = 1 << 14, PARTS = 64 };
 
 weft_status node_rows_create(weft_hal *hal, int64_t capacity, node_rows *rows)
@@ -20,26 +22,8 @@ void node_rows_destroy(node_rows *rows)
     *rows = (node_rows){0};
 }
 
-/* Rows [begin, end) in one pass: those that go left to `left`, the others to `right`, whose ends are moved. */
-static int64_t divide(const int32_t *row, int64_t count, const tree_bins *bins, const tree_split *split, int32_t *left,
-                      int32_t *right)
-{
-    const uint8_t *bin = tree_bins_column(bins, split->feature);
-    const int cells = bins->cells[split->feature];
-    uint8_t goes_left[64 * SPLIT_WORDS]; /* by bin */
-    int64_t l = 0, r = 0;
-    for (int at = 0; at < cells; ++at) {
-        goes_left[at] = split_goes_left(split, cells - 1, at);
-    }
-    for (int64_t i = 0; i < count; ++i) {
-        const uint8_t goes = goes_left[bin[row[i]]];
-        left[l] = row[i];
-        right[r] = row[i];
-        l += goes;
-        r += !goes;
-    }
-    return l;
-}
+static divide_kernel *const kernels[HAL_ISAS] = {
+    [HAL_ISA_BASE] = divide_rows_base, [HAL_ISA_AVX2] = divide_rows_base, [HAL_ISA_AVX512] = divide_rows_avx512};
 
 int64_t node_rows_split(node_rows *rows, int64_t begin, int64_t end, const tree_bins *bins, const tree_split *split,
                         int threads)
@@ -48,14 +32,21 @@ int64_t node_rows_split(node_rows *rows, int64_t begin, int64_t end, const tree_
     const int64_t count = end - begin, wanted = count / LEAST_OF_A_PART;
     const int most = threads < PARTS ? threads : PARTS;
     const int parts = wanted < 1 ? 1 : wanted < most ? (int)wanted : most;
+    const uint8_t *bin = tree_bins_column(bins, split->feature);
+    const int missing = bins->cells[split->feature] - 1;
+    divide_kernel *divide = kernels[hal_isa_best()];
+    uint8_t goes_left[DIVIDE_BINS] = {0};
     int64_t left[PARTS], total = 0;
     assert(begin >= 0 && begin <= end && end <= rows->capacity);
+    for (int at = 0; at <= missing; ++at) {
+        goes_left[at] = split_goes_left(split, missing, at);
+    }
 #pragma omp parallel for schedule(static, 1) num_threads(parts) if (parts > 1)
     for (int part = 0; part < parts; ++part) {
         const int64_t first = count * part / parts, rest = count * (part + 1) / parts - first;
         /* Left rows move to the front of the part's own place, right ones to its spare place: reading is never behind
          * writing. */
-        left[part] = divide(row + first, rest, bins, split, row + first, spare + first);
+        left[part] = divide(row + first, rest, bin, goes_left, row + first, spare + first);
     }
     if (parts == 1) {
         memcpy(row + left[0], spare, (size_t)(count - left[0]) * sizeof *row);

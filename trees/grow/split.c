@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hal/hal.h"
+
 enum { BINS = 64 * SPLIT_WORDS };
 
 static double towards_zero(double g, double alpha)
@@ -112,22 +114,83 @@ static bool try_split(const split_side *side, int bin, const tree_sums *left, tr
     return true;
 }
 
-static bool is_empty(const int64_t *cell, int bin)
+static tree_sums sums_at(const split_cells *cells, int bin)
 {
-    return cell[2 * bin] == 0 && cell[2 * bin + 1] == 0;
+    const int64_t *cell = cells->cell + (int64_t)bin * cells->width;
+    return cells->width == 2 ? (tree_sums){cell[0], cell[1]}
+                             : (tree_sums){hal_cell_gradient(cell[0]), hal_cell_hessian(cell[0])};
+}
+
+static bool is_empty(const split_cells *cells, int bin)
+{
+    const tree_sums sums = sums_at(cells, bin);
+    return sums.gradient == 0 && sums.hessian == 0;
+}
+
+/* Sums on the left of every cut of a column, as doubles, which hold them exactly. */
+typedef struct left_sums {
+    double gradient[BINS], hessian[BINS];
+} left_sums;
+
+static void add_up(const split_side *side, const split_cells *cells, left_sums *left)
+{
+    const int cuts = cells->count - 1;
+    tree_sums sum = side->default_left ? sums_at(cells, cuts) : (tree_sums){0, 0};
+    for (int bin = 0; bin < cuts; ++bin) {
+        const tree_sums own = sums_at(cells, bin);
+        sum.gradient += own.gradient;
+        sum.hessian += own.hessian;
+        left->gradient[bin] = (double)sum.gradient;
+        left->hessian[bin] = (double)sum.hessian;
+    }
+}
+
+/*
+ * [out] hit: [cuts] 0: the split behind this bin cannot gain as much as the best one so far, by
+ *
+ *      gl^2 / hl + gr^2 / hr < least        gl^2 hr + gr^2 hl < least hl hr
+ *
+ * which needs no division. A part in 10^9 is left to rounding, so that a split that is as good is never missed.
+ * Returns how many can.
+ */
+static double find_hits(const split_rule *rule, const tree_sums *sums, const left_sums *left, int cuts, double least,
+                        double *hit)
+{
+    const double gradient = (double)sums->gradient, hessian = (double)sums->hessian;
+    const double gradient_unit = rule->gradient_unit, hessian_unit = rule->hessian_unit, alpha = rule->alpha;
+    const double lambda = rule->lambda, min_hessian = rule->min_hessian, nearly = least * (1.0 - 1e-9);
+    double hits = 0.0;
+#pragma omp simd reduction(+ : hits)
+    for (int bin = 0; bin < cuts; ++bin) {
+        const double own = left->hessian[bin] * hessian_unit, other = (hessian - left->hessian[bin]) * hessian_unit;
+        const double a = fabs(left->gradient[bin] * gradient_unit) - alpha;
+        const double b = fabs((gradient - left->gradient[bin]) * gradient_unit) - alpha;
+        const double l = own + lambda, r = other + lambda, aa = a > 0.0 ? a * a : 0.0, bb = b > 0.0 ? b * b : 0.0;
+        const bool gains = aa * r + bb * l >= nearly * (l * r);
+        hit[bin] = gains && own >= min_hessian && other >= min_hessian ? 1.0 : 0.0;
+        hits += hit[bin];
+    }
+    return hits;
 }
 
 /* Of the bins between two values of the node all are the same split. With missing values on the right the first is
  * taken, with missing values on the left the last, as XGBoost does. */
-static void scan_side(const split_side *side, const int64_t *cell, int cells, tree_split *best)
+static void scan_side(const split_side *side, const split_cells *cells, tree_split *best)
 {
-    const int64_t *missing = cell + 2 * (cells - 1);
-    tree_sums left = {side->default_left ? missing[0] : 0, side->default_left ? missing[1] : 0};
-    for (int bin = 0; bin < cells - 1; ++bin) {
-        left.gradient += cell[2 * bin];
-        left.hessian += cell[2 * bin + 1];
-        if (!is_empty(cell, side->default_left && bin < cells - 2 ? bin + 1 : bin)) {
-            try_split(side, bin, &left, best);
+    const int cuts = cells->count - 1;
+    const tree_sums *sums = &side->node->sums;
+    left_sums left;
+    double hit[BINS];
+    const double least = side->parent + fmax(best->gain, side->rule->min_gain);
+    add_up(side, cells, &left);
+    if (!side->rule->bounded && !(find_hits(side->rule, sums, &left, cuts, least, hit) > 0.0)) {
+        return;
+    }
+    for (int bin = 0; bin < cuts; ++bin) {
+        if ((side->rule->bounded || hit[bin] != 0.0) &&
+            !is_empty(cells, side->default_left && bin < cuts - 1 ? bin + 1 : bin)) {
+            const tree_sums own = {(int64_t)left.gradient[bin], (int64_t)left.hessian[bin]};
+            try_split(side, bin, &own, best);
         }
     }
 }
@@ -147,15 +210,15 @@ static int compare_ratios(const void *a, const void *b)
 
 /* [out] ranked: the bins that the node has, in the order of their ratios, without those of few rows. Rows of a bin are
  * known by its share of the hessian. Returns how many. */
-static int rank_bins(const split_rule *rule, const split_node *node, double smooth, const int64_t *cell, int cells,
+static int rank_bins(const split_rule *rule, const split_node *node, double smooth, const split_cells *cells,
                      ranked_bin *ranked)
 {
     const double share = smooth / (double)(node->rows > 0 ? node->rows : 1);
     int count = 0;
-    for (int bin = 0; bin < cells - 1; ++bin) {
-        const double g = (double)cell[2 * bin] * rule->gradient_unit,
-                     h = (double)cell[2 * bin + 1] * rule->hessian_unit;
-        if (!is_empty(cell, bin) && (double)cell[2 * bin + 1] >= share * (double)node->sums.hessian) {
+    for (int bin = 0; bin < cells->count - 1; ++bin) {
+        const tree_sums own = sums_at(cells, bin);
+        const double g = (double)own.gradient * rule->gradient_unit, h = (double)own.hessian * rule->hessian_unit;
+        if (!is_empty(cells, bin) && (double)own.hessian >= share * (double)node->sums.hessian) {
             ranked[count++] = (ranked_bin){g / (h + smooth), bin};
         }
     }
@@ -168,20 +231,19 @@ static void put_right(tree_split *split, int bin)
     split->right[bin / 64] |= UINT64_C(1) << (bin % 64);
 }
 
-static void scan_one_hot(const split_side *side, const int64_t *cell, int cells, const ranked_bin *ranked, int count,
+static void scan_one_hot(const split_side *side, const split_cells *cells, const ranked_bin *ranked, int count,
                          tree_split *best)
 {
-    const int64_t *missing = cell + 2 * (cells - 1);
-    const int64_t right[2] = {side->default_left ? 0 : missing[0], side->default_left ? 0 : missing[1]};
+    const tree_sums right = side->default_left ? (tree_sums){0, 0} : sums_at(cells, cells->count - 1);
     for (int i = 0; i < count; ++i) {
-        const int64_t *own = cell + 2 * ranked[i].bin;
-        const tree_sums left = {side->node->sums.gradient - own[0] - right[0],
-                                side->node->sums.hessian - own[1] - right[1]};
+        const tree_sums own = sums_at(cells, ranked[i].bin);
+        const tree_sums left = {side->node->sums.gradient - own.gradient - right.gradient,
+                                side->node->sums.hessian - own.hessian - right.hessian};
         if (try_split(side, ranked[i].bin, &left, best)) {
             best->by_category = true;
             put_right(best, ranked[i].bin);
-            for (int bin = 0; bin < cells - 1 && !best->default_left; ++bin) {
-                if (is_empty(cell, bin)) {
+            for (int bin = 0; bin < cells->count - 1 && !best->default_left; ++bin) {
+                if (is_empty(cells, bin)) {
                     put_right(best, bin);
                 }
             }
@@ -190,14 +252,15 @@ static void scan_one_hot(const split_side *side, const int64_t *cell, int cells,
 }
 
 /* The first ranked bins go right, or with step -1 the last ones, and all else left. */
-static void scan_ranked(const split_side *side, const int64_t *cell, const ranked_bin *ranked, int count, int step,
+static void scan_ranked(const split_side *side, const split_cells *cells, const ranked_bin *ranked, int count, int step,
                         tree_split *best)
 {
     const ranked_bin *first = step > 0 ? ranked : ranked + count - 1;
     tree_sums left = side->node->sums;
     for (int i = 0; i < count; ++i) {
-        left.gradient -= cell[2 * first[i * step].bin];
-        left.hessian -= cell[2 * first[i * step].bin + 1];
+        const tree_sums own = sums_at(cells, first[i * step].bin);
+        left.gradient -= own.gradient;
+        left.hessian -= own.hessian;
         if (try_split(side, step > 0 ? i : count - 1 - i, &left, best)) {
             best->by_category = true;
             for (int chosen = 0; chosen <= i; ++chosen) {
@@ -207,22 +270,22 @@ static void scan_ranked(const split_side *side, const int64_t *cell, const ranke
     }
 }
 
-static void scan_categories(split_side *side, const int64_t *cell, int cells, tree_split *best)
+static void scan_categories(split_side *side, const split_cells *cells, tree_split *best)
 {
     ranked_bin ranked[BINS];
     const split_rule *rule = side->rule;
     if (rule->categories[side->feature] <= rule->one_hot) {
-        const int count = rank_bins(rule, side->node, 0.0, cell, cells, ranked);
-        for (int left = is_empty(cell, cells - 1) ? 1 : 0; left < 2; ++left) {
+        const int count = rank_bins(rule, side->node, 0.0, cells, ranked);
+        for (int left = is_empty(cells, cells->count - 1) ? 1 : 0; left < 2; ++left) {
             side->default_left = left == 1;
-            scan_one_hot(side, cell, cells, ranked, count, best);
+            scan_one_hot(side, cells, ranked, count, best);
         }
         return;
     }
-    const int count = rank_bins(rule, side->node, rule->smooth, cell, cells, ranked);
+    const int count = rank_bins(rule, side->node, rule->smooth, cells, ranked);
     side->default_left = true;
-    scan_ranked(side, cell, ranked, count, 1, best);
-    scan_ranked(side, cell, ranked, count, -1, best);
+    scan_ranked(side, cells, ranked, count, 1, best);
+    scan_ranked(side, cells, ranked, count, -1, best);
 }
 
 /* ---- a column ---------------------------------------------------------------------------------------------------- */
@@ -235,7 +298,7 @@ static double score_of_node(const split_rule *rule, const split_node *node)
                           : score_at(rule, gradient, hessian, split_bounded_leaf(rule, node, gradient, hessian));
 }
 
-void split_scan(const split_rule *rule, const split_node *node, const int64_t *cell, int cells, int32_t feature,
+void split_scan(const split_rule *rule, const split_node *node, const split_cells *cells, int32_t feature,
                 tree_split *best)
 {
     split_side side = {.rule = rule, .node = node, .feature = feature, .parent = score_of_node(rule, node)};
@@ -244,13 +307,13 @@ void split_scan(const split_rule *rule, const split_node *node, const int64_t *c
         stronger.lambda += rule->categories[feature] > rule->one_hot ? rule->category_l2 : 0.0;
         side.rule = &stronger;
         side.parent = score_of_node(&stronger, node);
-        scan_categories(&side, cell, cells, best);
+        scan_categories(&side, cells, best);
         return;
     }
-    scan_side(&side, cell, cells, best);
-    if (cell[2 * (cells - 1) + 1] != 0) {
+    scan_side(&side, cells, best);
+    if (sums_at(cells, cells->count - 1).hessian != 0) {
         side.default_left = true;
-        scan_side(&side, cell, cells, best);
+        scan_side(&side, cells, best);
     }
 }
 

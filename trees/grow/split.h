@@ -60,8 +60,15 @@ typedef struct split_node {
     const uint8_t *use;  /* [columns] not 0: the column may be used */
 } split_node;
 
-/* cell: [cells][2] sums of a column of the node by bin; the last cell is of missing values. Improves *best. */
-void split_scan(const split_rule *rule, const split_node *node, const int64_t *cell, int cells, int32_t feature,
+/* The histogram of a column of a node. */
+typedef struct split_cells {
+    const int64_t *cell; /* [count][width] sums by bin; the last cell is of missing values */
+    int width;           /* 2: gradients and hessians apart; 1: both in one number (hal_cell_gradient) */
+    int count;
+} split_cells;
+
+/* Improves *best. */
+void split_scan(const split_rule *rule, const split_node *node, const split_cells *cells, int32_t feature,
                 tree_split *best);
 /* Does a come before b? */
 bool split_is_better(const tree_split *a, const tree_split *b);

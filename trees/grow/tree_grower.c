@@ -156,12 +156,15 @@ weft_status grower_grow(tree_grower *g, const float *gradient, const float *hess
     weft_status status = draw(g, gradient, hessian, number, sum);
     status = status == WEFT_OK ? grow_nodes(g, sum, tree) : status;
     grow_divide_end(g);
-    status = status == WEFT_OK ? grow_finish_values(g, gradient, hessian, tree) : status;
+    if (status == WEFT_OK) {
+        grow_finish_listed(g, tree, leaf);
+        status = grow_finish_values(g, gradient, hessian, leaf, tree);
+    }
     if (status != WEFT_OK) {
         tree_destroy(tree);
         return status;
     }
-    grow_finish_rows(g, tree, leaf);
+    grow_finish_others(g, tree, leaf);
     return WEFT_OK;
 }
 

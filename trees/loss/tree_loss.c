@@ -8,47 +8,15 @@
 #include "base/exact/fixed_sum.h"
 #include "base/integer/integers.h"
 #include "hal/hal.h"
+#include "trees/loss/exp_series.h"
 #include "trees/loss/leaf_quantiles.h"
+#include "trees/loss/logistic.h"
 
-#define LEAST_HESSIAN 1e-16F
-
-enum {
-    SHARES = 64, /* of the rows, whose losses are summed apart: the sum does not depend on threads */
-    LANES = 4,
-    LOGS = LANES * 512 /* rows whose losses share logarithms: products below 2^512 */
-};
-
-/* exp(x) = 2^n exp(r) with |r| <= ln 2 / 2, whose series ends with r^10 / 10!. Written so that loops over rows become
- * vectors: adding 1.5 * 2^52 rounds to a whole number and leaves it in the low bits. */
-static inline double exp_of(double x)
-{
-    const double to_whole = 6755399441055744.0;
-    const double below = x > 700.0 ? 700.0 : x, bounded = below < -700.0 ? -700.0 : below;
-    const double shifted = bounded * 1.4426950408889634 + to_whole;
-    const double n = shifted - to_whole;
-    const double r = (bounded - n * 0.693147180369123816490) - n * 1.90821492927058770002e-10;
-    double sum = 1.0 / 3628800.0;
-    sum = sum * r + 1.0 / 362880.0;
-    sum = sum * r + 1.0 / 40320.0;
-    sum = sum * r + 1.0 / 5040.0;
-    sum = sum * r + 1.0 / 720.0;
-    sum = sum * r + 1.0 / 120.0;
-    sum = sum * r + 1.0 / 24.0;
-    sum = sum * r + 1.0 / 6.0;
-    sum = sum * r + 0.5;
-    sum = sum * r + 1.0;
-    sum = sum * r + 1.0;
-    uint64_t bits;
-    double power;
-    memcpy(&bits, &shifted, sizeof bits);
-    bits = (bits + 1023) << 52; /* the bits of 2^n */
-    memcpy(&power, &bits, sizeof power);
-    return sum * power;
-}
+enum { SHARES = 64 }; /* of the rows, whose losses are summed apart: the sum does not depend on threads */
 
 double tree_exp(double x)
 {
-    return exp_of(x);
+    return exp_series(x);
 }
 
 double tree_loss_quantile(const tree_targets *targets)
@@ -73,35 +41,7 @@ static void single_row(tree_loss loss, float share, float margin, float y, float
     assert(loss == TREE_LOSS_POISSON);
     const float mean = (float)tree_exp((double)margin);
     *gradient = mean - y;
-    *hessian = mean > LEAST_HESSIAN ? mean : LEAST_HESSIAN;
-}
-
-/* Rows [begin, begin + rows) of two classes, at most LOGS of them, as if all counted. Returns the sum of
- * log(1 + exp(-z)), z being the margin of a row's own class: the logarithm is taken of the product of numbers between 1
- * and 2, and the rest of each is |z| where z is below 0. */
-static double logistic_rows(const tree_targets *targets, const float *margin, int64_t begin, int64_t rows,
-                            float *gradient, float *hessian)
-{
-    const float *y = targets->y + begin;
-    const uint8_t *counts = targets->counts + begin;
-    double product[LANES], rest = 0.0;
-    for (int l = 0; l < LANES; ++l) {
-        product[l] = 1.0;
-    }
-    for (int64_t i = 0; i < rows; ++i) {
-        const double m = (double)margin[begin + i], size = m < 0.0 ? -m : m;
-        const double e = exp_of(-size), one = 1.0 / (1.0 + e);
-        const float p = (float)(m < 0.0 ? e * one : one);
-        const float spread = p * (1.0F - p);
-        gradient[begin + i] = p - y[i];
-        hessian[begin + i] = spread > LEAST_HESSIAN ? spread : LEAST_HESSIAN;
-        product[i % LANES] *= counts[i] != 0 ? 1.0 + e : 1.0;
-        rest += counts[i] != 0 && (m < 0.0) == (y[i] > 0.0F) ? size : 0.0;
-    }
-    for (int l = 0; l < LANES; ++l) {
-        rest += log(product[l]);
-    }
-    return rest;
+    *hessian = mean > TREE_LEAST_HESSIAN ? mean : TREE_LEAST_HESSIAN;
 }
 
 static void softmax_row(const tree_targets *targets, int64_t row, const float *margin, float *gradient, float *hessian)
@@ -118,7 +58,7 @@ static void softmax_row(const tree_targets *targets, int64_t row, const float *m
         const float p = (float)(tree_exp((double)(margin[k] - most)) / sum);
         const float spread = 2.0F * p * (1.0F - p);
         gradient[k * targets->rows + row] = p - (targets->y[row] == (float)k ? 1.0F : 0.0F);
-        hessian[k * targets->rows + row] = spread > LEAST_HESSIAN ? spread : LEAST_HESSIAN;
+        hessian[k * targets->rows + row] = spread > TREE_LEAST_HESSIAN ? spread : TREE_LEAST_HESSIAN;
     }
 }
 
@@ -138,6 +78,9 @@ static void zero_row(const tree_targets *targets, int64_t row, float *gradient, 
     }
 }
 
+static logistic_kernel *const kernels[HAL_ISAS] = {
+    [HAL_ISA_BASE] = logistic_base, [HAL_ISA_AVX2] = logistic_avx2, [HAL_ISA_AVX512] = logistic_avx512};
+
 /* Rows of a share under any loss. Returns the sum of their losses. */
 static double share_rows(const tree_targets *targets, const float *margin, hal_span own, float *gradient,
                          float *hessian)
@@ -145,8 +88,10 @@ static double share_rows(const tree_targets *targets, const float *margin, hal_s
     const float share = (float)tree_loss_quantile(targets);
     const bool logistic = targets->loss == TREE_LOSS_LOGISTIC;
     double sum = 0.0;
-    for (int64_t i = own.begin; logistic && i < own.end; i += LOGS) {
-        sum += logistic_rows(targets, margin, i, smaller(LOGS, own.end - i), gradient, hessian);
+    for (int64_t i = own.begin; logistic && i < own.end; i += LOGISTIC_ROWS) {
+        sum +=
+            kernels[hal_isa_best()](&(logistic_rows){margin + i, targets->y + i, targets->counts + i,
+                                                     smaller(LOGISTIC_ROWS, own.end - i), gradient + i, hessian + i});
     }
     for (int64_t i = own.begin; i < own.end; ++i) {
         if (targets->counts[i] == 0) {

@@ -229,7 +229,7 @@ static void steps(void **state)
         bin = gain > found ? b : bin;
         found = gain > found ? gain : found;
     }
-    split_scan(&rule, &at, cell, 4, 0, &best);
+    split_scan(&rule, &at, &(split_cells){cell, 2, 4}, 0, &best);
     assert_true(cut > 0);
     assert_int_equal(best.bin, bin);
     assert_true(fabs(best.gain - found) <= 1e-12);
@@ -312,7 +312,7 @@ static void subsets(void **state)
             node.sums.gradient += cell[2 * b];
             node.sums.hessian += cell[2 * b + 1];
         }
-        split_scan(&rule, &node, cell, bins + 1, 0, &best);
+        split_scan(&rule, &node, &(split_cells){cell, 2, bins + 1}, 0, &best);
         ASSERT_NEAR(best.gain, best_of_subsets(cell, bins, rule.lambda), 1e-9 * (1.0 + best.gain));
         if (best.gain > 0.0) {
             check_left(&best, cell, bins);

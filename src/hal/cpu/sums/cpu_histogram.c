@@ -88,21 +88,27 @@ static void add_block(const histogram_piece *piece, int64_t begin, int64_t rows)
     }
 }
 
-/* The halves of a cell: hessians are not negative, so that the upper half is exact. */
 static void take_apart(const histogram_piece *piece, bool add)
 {
     int64_t *packed = piece->packed;
     int64_t *to = piece->sums;
     for (int64_t i = 0; i < piece->features * HAL_BINS; ++i, to += piece->ld_sums) {
         const int64_t cell = packed[i];
-        const int64_t hessians = (int64_t)((uint64_t)cell & UINT32_MAX);
         if (piece->cols == 1) {
             to[0] = (add ? to[0] : 0) + cell;
         } else {
-            to[0] = (add ? to[0] : 0) + ((cell - hessians) >> 32);
-            to[1] = (add ? to[1] : 0) + hessians;
+            to[0] = (add ? to[0] : 0) + hal_cell_gradient(cell);
+            to[1] = (add ? to[1] : 0) + hal_cell_hessian(cell);
         }
         packed[i] = 0;
+    }
+}
+
+/* Rows [begin, end) of the piece, at most HAL_HISTOGRAM_ROWS, add to its packed cells. */
+static void add_rows(const histogram_piece *piece, int64_t begin, int64_t end)
+{
+    for (int64_t row = begin; row < end; row += BLOCK) {
+        add_block(piece, piece->first_row + row, smaller(BLOCK, end - row));
     }
 }
 
@@ -110,19 +116,22 @@ static void take_apart(const histogram_piece *piece, bool add)
 static void run_piece(const histogram_piece *piece, bool add)
 {
     for (int64_t run = 0; run < piece->rows || run == 0; run += HAL_HISTOGRAM_ROWS) {
-        const int64_t end = smaller(run + HAL_HISTOGRAM_ROWS, piece->rows);
-        for (int64_t row = run; row < end; row += BLOCK) {
-            add_block(piece, piece->first_row + row, smaller(BLOCK, end - row));
-        }
+        add_rows(piece, run, smaller(run + HAL_HISTOGRAM_ROWS, piece->rows));
         take_apart(piece, add || run > 0);
     }
 }
 
-/* One thread, with cells on its stack. */
+/* One thread, with cells on its stack unless the sums are such cells themselves. */
 static void run_alone(const hal_histogram_args *a, int64_t rows)
 {
     int64_t packed[TILES * TILE * HAL_BINS];
-    memset(packed, 0, sizeof packed);
+    if (a->sums.cols == 1 && a->sums.ld == 1) {
+        const histogram_piece all = {.args = a, .rows = rows, .features = a->bins.cols, .packed = a->sums.data};
+        memset(a->sums.data, 0, a->add ? 0 : (size_t)(all.features * HAL_BINS) * sizeof *packed);
+        add_rows(&all, 0, rows);
+        return;
+    }
+    memset(packed, 0, (size_t)(smaller(TILES * TILE, a->bins.cols) * HAL_BINS) * sizeof *packed);
     for (int64_t first = 0; first < a->bins.cols; first += TILES * TILE) {
         const histogram_piece piece = {.args = a,
                                        .rows = rows,
