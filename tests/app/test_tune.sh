@@ -1,53 +1,100 @@
 #!/bin/bash
-# weft tune: a table that is made here, in every format, the same figures for any number of threads, and refusals.
+# A search of trainings: a trial has the bits that weft train gives its options, though it pauses on the way; a search that was killed
+# ends as one that was not; ranks and groups of ranks change nothing; data are opened once a group; what cannot be searched is refused.
+# needs: mpirun
+# trees: release
 set -u
 weft=$1
 source_dir=$2
 . "$source_dir/tests/support/script.sh"
+need mpirun
 need python3
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 
-# 36 cells of 3 seeds: the best is lr 0.01, layers 3, norm batch; the noise is far below the steps between cells.
-python3 - <<'PYTHON' || fail "the table could not be made"
-import io, json, math, struct, zipfile
-space = {"lr": [0.001, 0.01, 0.1], "layers": [1, 2, 3, 4], "norm": ["none", "batch", "layer"]}
-values = [-abs(a - 1) - 0.5 * abs(b - 2) - 0.25 * abs(c - 1) + 0.01 * s for a in range(3) for b in range(4) for c in range(3) for s in range(3)]
-header = "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4, 3, 3), }".ljust(117) + "\n"
-npy = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + struct.pack(f"<{len(values)}f", *values)
-for name in ("one", "two"):
-    with zipfile.ZipFile(f"{name}.npz", "w") as archive:
-        archive.writestr("val.npy", npy)
-json.dump({name: {"direction": "maximize", "space": space} for name in ("one", "two")}, open("spaces.json", "w"))
-PYTHON
+cat >space.toml <<'TOML'
+[space]
+lr = {log = [1e-3, 0.1]}
+hidden = {choice = [8, 16]}
+dropout = {range = [0.0, 0.5]}
 
-"$weft" tune --table . --trials 40 --seeds 4 --format json >out.json 2>err || fail "$(cat err)"
-python3 - <<'PYTHON' || fail "the figures: $(cat out.json)"
-import json
-rows = json.load(open("out.json"))["searches"]
-assert [row["table"] for row in rows] == ["one", "two", "mean"]
-assert rows[0]["cells"] == 36 and rows[0]["trials"] == 40 and rows[0]["searches"] == 4
-assert rows[0]["regret"] == 0, "40 trials of 36 cells without doubt find the best"
-assert rows[0]["regret"] == rows[1]["regret"] and 0 < rows[0]["random_regret"] < 1
-PYTHON
+[search]
+trials = 6
+scheduler = asha
+searcher = random
+TOML
+how=(space.toml --data synth:quickstart,scale=0.02 --model sage --epochs 9 --pin off --threads 1 --calibrate never)
+facts() { cut -d, -f1-6,8- "$1/summary.csv"; } # all but the seconds
 
-# Figures without the time, which differs.
-figures() {
-    "$weft" tune --format csv "$@" 2>err | cut -d, -f1-8 || fail "$(cat err)"
-}
-for searcher in auto grid random sobol tpe gp; do
-    one=$(OMP_NUM_THREADS=1 figures --table one.npz,two.npz --searcher $searcher --trials 12 --seeds 3)
-    three=$(OMP_NUM_THREADS=3 figures --table one.npz,two.npz --searcher $searcher --trials 12 --seeds 3)
-    [ -n "$one" ] && [ "$one" = "$three" ] || fail "$searcher: $one; with three threads: $three"
+ok "$weft" tune "${how[@]}" --run-dir one
+grep -q "data opened 1 times" out || fail "data are opened more than once: $(cat out)"
+[ "$(facts one | grep -c ,complete,)" -ge 1 ] || fail "no trial is complete: $(facts one)"
+[ "$(facts one | grep -c ,paused,)" -ge 3 ] || fail "no trial waits: $(facts one)"
+best=$(sed -n -E 's/^best: trial ([0-9]+),.*/\1/p' out)
+ok "$weft" train --config one/best.toml --run-dir alone
+cmp alone/weights.npz "one/trial-$(printf %04d "$best")/weights.npz" || fail "the best trial is another training than weft train gives"
+[ -z "$(find one -name ckpt -path "*trial-$(printf %04d "$best")*")" ] || fail "a trial that is over keeps its checkpoint"
+
+# ---- ends that come early ----
+for seconds in 0.4 0.9 1.5; do
+    timeout -s KILL $seconds "$weft" tune "${how[@]}" --run-dir killed >/dev/null 2>&1
+    [ ! -d killed ] || ok "$weft" tune "${how[@]}" --run-dir killed --resume
+    [ -d killed ] || ok "$weft" tune "${how[@]}" --run-dir killed
+    [ "$(facts killed)" = "$(facts one)" ] || fail "a search that was killed after $seconds s ends otherwise: $(diff <(facts one) <(facts killed))"
+    rm -rf killed
 done
-figures --table one.npz --searcher grid --trials 100 --repeat-share 0 | grep -q '^one,36,36,0,20,0,' || fail "a grid of 36 cells"
+"$weft" tune "${how[@]}" --run-dir asked >out 2>err &
+job=$!
+for _ in $(seq 200); do
+    grep -q '"end"' asked/trials.jsonl 2>/dev/null && break
+    sleep 0.05
+done
+kill -USR1 $job
+wait $job
+code=$?
+[ $code = 75 ] || [ $code = 0 ] || fail "a search that is asked to stop ends with $code: $(cat err)"
+ok "$weft" tune "${how[@]}" --run-dir asked --resume
+[ "$(facts asked)" = "$(facts one)" ] || fail "a search that was asked to stop ends otherwise: $(diff <(facts one) <(facts asked))"
 
-refused 2 "name tables by --table" "$weft" tune --trials 5
-refused 66 "three.npz" "$weft" tune --table one.npz,three.npz
-refused 2 "table 2 has 0 bytes" "$weft" tune --table one.npz,
-refused 2 "searcher" "$weft" tune --table one.npz --searcher best
-echo '{}' >spaces.json
-refused 65 'no "space" of a table "one"' "$weft" tune --table one.npz
-refused 65 "names no table" "$weft" tune --table .
-echo "weft tune: all figures"
+# ---- ranks ----
+ok ranks 2 "$weft" tune "${how[@]}" --run-dir two
+facts one | awk -F, -v OFS=, '{ print $1, $2, $3 }' >a
+facts two | awk -F, -v OFS=, '{ print $1, $2, $3 }' >b
+cmp a b || fail "two ranks search otherwise: $(diff a b)"
+ok ranks 4 "$weft" tune "${how[@]}" --scheduler fifo --ranks-per-trial 2 --run-dir groups
+[ "$(grep -c ,complete, groups/summary.csv)" = 6 ] || fail "groups of ranks left trials: $(cat groups/summary.csv)"
+[ "$(grep -c '"start"' groups/trials.jsonl)" = 6 ] || fail "a trial began twice"
+ok ranks 2 "$weft" tune "${how[@]}" --scheduler fifo --run-dir whole
+paste -d, <(cut -d, -f1,9- groups/summary.csv) <(cut -d, -f1,9- whole/summary.csv) | awk -F, '{ if ($2 != $(2 + NF / 2)) exit 1 }' || fail "groups try other configurations"
+
+# ---- other kinds, and trials that fail ----
+python3 - <<'PY'
+import random
+random.seed(3)
+with open("t.csv", "w") as out:
+    print("x,y,word,late", file=out)
+    for _ in range(800):
+        x, y = random.random(), random.random()
+        print(f"{x:.4f},{y:.4f},{random.choice('abc')},{int(random.random() < x * y + 0.2)}", file=out)
+PY
+printf '[space]\nlr = {log = [0.05, 0.5]}\ndepth = {integer = [2, 4]}\n' >trees.toml
+ok "$weft" tune trees.toml --data t.csv --target late --model trees --trees 6 --trials 4 --pin off --threads 1 --run-dir trees
+grep -q "^best: trial" out || fail "trees are not searched: $(cat out)"
+printf '[space]\nlr = {choice = [0.01, 1e6]}\n' >wild.toml
+ok "$weft" tune wild.toml --data synth:quickstart,scale=0.02 --model sage --optimizer sgd --epochs 4 --searcher grid --scheduler fifo --trials 5 --pin off --threads 1 \
+    --run-dir wild
+[ "$(grep -c -E "^[01],complete," wild/summary.csv)" = 1 ] && [ "$(grep -c -E "^[01],failed," wild/summary.csv)" = 1 ] ||
+    fail "a trial that fails ends the search: $(cat wild/summary.csv)"
+
+# ---- what is refused ----
+refused 2 "has a search already" "$weft" tune "${how[@]}" --run-dir one
+sed 's/0\.1\]/0.2]/' space.toml >wider.toml
+refused 2 "space" "$weft" tune wider.toml "${how[@]:1}" --run-dir one --resume
+printf '[space]\nlearning = {range = [0.1, 0.2]}\n' >unknown.toml
+refused 2 "learning" "$weft" tune unknown.toml "${how[@]:1}" --run-dir no
+refused 2 "name the space" "$weft" tune --data synth:quickstart --run-dir no
+refused 2 "pbt" "$weft" tune "${how[@]}" --scheduler pbt --run-dir no
+refused 2 "no first rung" "$weft" tune "${how[@]}" --scheduler fifo --grace 3 --run-dir no
+[ ! -e no ] || fail "a search that was refused leaves a folder"
+echo "passed"

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "app/cli/command.h"
-#include "app/cli/signals.h"
+#include "app/setup/signals.h"
 #include "app/setup/sync_setup.h"
 #include "app/train/train_job.h"
 #include "app/workload/workload_facts.h"

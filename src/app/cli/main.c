@@ -12,11 +12,11 @@
 
 #include "app/bench/bench.h"
 #include "app/cli/command.h"
-#include "app/cli/signals.h"
 #include "app/cli/stack.h"
 #include "app/info/info.h"
 #include "app/setup/context.h"
 #include "app/setup/hang.h"
+#include "app/setup/signals.h"
 #include "app/tune/app_tune.h"
 #include "app/workload/app_catalog.h"
 #include "app/workload/workload.h"

@@ -1,7 +1,7 @@
 /* app/cli/model_job.c: see app/cli/model_job.h. */
 #include "app/cli/model_job.h"
 
-#include "app/cli/signals.h"
+#include "app/setup/signals.h"
 #include "base/log.h"
 
 static weft_status begin_folder(model_job *job, const char *known, const char *holds)

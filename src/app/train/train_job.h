@@ -28,7 +28,7 @@
 #include "app/workload/workload.h"
 
 /* Callbacks by which a job is asked to end with a checkpoint. The command fills them from its signals
- * (app/cli/signals.h); a program that calls the library leaves them NULL. */
+ * (app/setup/signals.h); a program that calls the library leaves them NULL. */
 typedef struct train_stop {
     bool (*asked)(void *self);
     void (*training)(bool on); /* epochs begin, or are over */

@@ -9,8 +9,8 @@
 
 #include <math.h>
 
-#include "app/search/search_job.h"
 #include "app/table/grid.h"
+#include "app/tune/search_job.h"
 #include "app/tune/tune_tables.h"
 #include "base/failure/failure.h"
 #include "machine/launcher.h"

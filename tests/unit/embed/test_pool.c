@@ -262,7 +262,6 @@ static void test_small_batches(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_bags), cmocka_unit_test(test_weights),
-                                       cmocka_unit_test(test_order),
-                                       cmocka_unit_test(test_small_batches)};
+                                       cmocka_unit_test(test_order), cmocka_unit_test(test_small_batches)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
-/* app/cli/signals.c: see app/cli/signals.h. Handlers do no more than set a flag and write a line that was made
+/* app/setup/signals.c: see app/setup/signals.h. Handlers do no more than set a flag and write a line that was made
  * before, or remove a folder whose name was. */
-#include "app/cli/signals.h"
+#include "app/setup/signals.h"
 
 #include <assert.h>
 #include <fcntl.h>

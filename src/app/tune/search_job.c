@@ -1,11 +1,11 @@
-/* app/search/search_job.c: see app/search/search_job.h. Trials are in search_trial.c, what rank 0 decides in
+/* app/tune/search_job.c: see app/tune/search_job.h. Trials are in search_trial.c, what rank 0 decides in
  * search_desk.c, results in search_print.c. */
-#include "app/search/search_job.h"
+#include "app/tune/search_job.h"
 
 #include <string.h>
 
-#include "app/cli/signals.h"
-#include "app/search/search_state.h"
+#include "app/setup/signals.h"
+#include "app/tune/search_state.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text/append.h"
@@ -142,7 +142,9 @@ static weft_status begin(search_state *s)
     WEFT_CHECK(!option_flag(s->options, OPT_DRY_RUN), WEFT_ERR_USAGE,
                "--dry-run is for weft train: try one configuration there");
     s->deadline = hours > 0.0 ? clock_seconds() + 3600.0 * hours : 0.0;
-    return comm_agree(s->world.comm, read_space(s));
+    weft_status status = read_space(s);
+    status = status == WEFT_OK ? desk_check(s->options, &s->space) : status;
+    return comm_agree(s->world.comm, status);
 }
 
 /* ---- trials ------------------------------------------------------------------------------------------------------ */

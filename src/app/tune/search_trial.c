@@ -1,9 +1,9 @@
-/* app/search/search_trial.c: a part of a trial: options, open data, epochs, and its end. */
+/* app/tune/search_trial.c: a part of a trial: options, open data, epochs, and its end. */
 #include <math.h>
 #include <string.h>
 
-#include "app/cli/signals.h"
-#include "app/search/search_state.h"
+#include "app/setup/signals.h"
+#include "app/tune/search_state.h"
 #include "base/clock.h"
 #include "base/log.h"
 

@@ -1,6 +1,6 @@
 /*
- * app/search/search_job.h: weft tune on data: trainings of one space's configurations, one after the other, on all ranks
- * of the job.
+ * app/tune/search_job.h: weft tune on data: trainings of one space's configurations, by groups of the job's ranks
+ * beside each other (--ranks-per-trial).
  *
  *     weft tune space.toml --data reddit.weft --model sage --epochs 100 --run-dir search
  *
@@ -10,8 +10,8 @@
  *     search/best.toml       options of the best trial, for weft train --config
  *
  * A trial is what `weft train` with its options is, to the bit, whether it pauses on the way or not. Data stay open
- * from one trial to the next where the kind can keep them and no option asks for others. A trial that diverges, does not
- * fit into memory, or is refused is a result; the search goes on.
+ * from one trial to the next where the kind can keep them and no option asks for others. A trial that diverges, does
+ * not fit into memory, or is refused is a result; the search goes on.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
-/* app/search/search_link.c: see app/search/search_link.h. */
-#include "app/search/search_link.h"
+/* app/tune/search_link.c: see app/tune/search_link.h. */
+#include "app/tune/search_link.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /*
- * app/cli/signals.h: signals that ask `weft train` to end with a checkpoint, one that asks nothing, and what the end of
- * `weft predict` and of a dry run leaves behind.
+ * app/setup/signals.h: signals that ask training and searches to end with checkpoints, one that asks nothing, and what
+ * the end of `weft predict` and of a dry run leaves behind.
  *
  *   SIGXFSZ             always: a write beyond the limit of files (ulimit -f) fails with EFBIG, as on a full disk
  *   SIGBUS              always: a mapped input that was cut short, or whose disk fails, ends the program with the

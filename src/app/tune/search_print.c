@@ -1,11 +1,11 @@
-/* app/search/search_print.c: what a search shows: the table of trials on the log, summary.csv, best.toml, the result. */
+/* app/tune/search_print.c: what a search shows: the table of trials on the log, summary.csv, best.toml, the result. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/search/search_state.h"
+#include "app/tune/search_state.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text/append.h"

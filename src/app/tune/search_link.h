@@ -1,5 +1,5 @@
 /*
- * app/search/search_link.h: how the groups of ranks that train trials reach the desk, which is rank 0's.
+ * app/tune/search_link.h: how the groups of ranks that train trials reach the desk, which is rank 0's.
  *
  * A group's first rank asks for work, reports scores and says when a part of a trial is over. Rank 0 asks its own desk,
  * the others ask over a socket each, whose thread on rank 0 sleeps but for the time of an answer. Calls are answered
@@ -15,7 +15,7 @@
  */
 #pragma once
 
-#include "app/search/search_desk.h"
+#include "app/tune/search_desk.h"
 
 enum { LINK_HOST_BYTES = 256, LINK_SECRET_BYTES = 16 };
 

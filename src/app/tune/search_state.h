@@ -1,8 +1,8 @@
-/* app/search/search_state.h: what the files of app/search share. */
+/* app/tune/search_state.h: what the files of app/search share. */
 #pragma once
 
-#include "app/search/search_link.h"
 #include "app/train/train_job.h"
+#include "app/tune/search_link.h"
 
 typedef struct search_state {
     const weft_options *options; /* of weft tune */
@@ -47,7 +47,7 @@ static inline bool search_speaks(const search_state *s)
 /* Sets s->observer. s does not move any more. */
 void search_listen(search_state *s);
 /* Trains the part of a trial that s->order says. [out] failed: why the trial will never go on, DESK_WORDS bytes, ""
- * where nothing failed. Any other failure is one of the search. Collective. (app/search/search_trial.c) */
+ * where nothing failed. Any other failure is one of the search. Collective. (app/tune/search_trial.c) */
 weft_status search_train(search_state *s, const double *values, char failed[DESK_WORDS]);
 /* Gives the open data back. Collective. */
 void search_close_job(search_state *s);
@@ -57,7 +57,7 @@ enum { SEARCH_NO_FOLDER = -1 };
 weft_status search_trial_options(const search_state *s, int trial, uint64_t seed, const double *values,
                                  weft_options **options);
 
-/* Rank 0 (app/search/search_print.c): a table of the leading trials on the log, every 30 s; files of the result; what
+/* Rank 0 (app/tune/search_print.c): a table of the leading trials on the log, every 30 s; files of the result; what
  * stdout has. */
 void search_tell(search_state *s, bool now);
 weft_status search_write(search_state *s);

@@ -1,5 +1,5 @@
 /*
- * app/search/search_desk.h: what rank 0 knows of a search: the space, who suggests configurations, who says how far each
+ * app/tune/search_desk.h: what rank 0 knows of a search: the space, who suggests configurations, who says how far each
  * trains, and the journal that brings all of it back.
  *
  *     desk_open                       the search's folder: a new journal, or one that is read again
@@ -47,10 +47,12 @@ typedef struct search_desk {
     bool lower; /* a lower score is the better one, for those who print */
 } search_desk;
 
+/* WEFT_ERR_USAGE: options contradict each other, or the space. Writes nothing. */
+weft_status desk_check(const weft_options *options, const search_space *space);
 /*
  * options: of `weft tune`. path: of the journal. base: names all that scores depend on beside the space, in words; a
  * journal of another search is refused with WEFT_ERR_USAGE. resume: it is read again, where there is one. Free with
- * desk_close, also after a failure. WEFT_ERR_USAGE: options that contradict each other.
+ * desk_close, also after a failure.
  */
 weft_status desk_open(const weft_options *options, const search_space *space, const char *path, const char *base,
                       bool resume, search_desk *desk);

@@ -1,5 +1,5 @@
-/* app/search/search_desk.c: see app/search/search_desk.h. */
-#include "app/search/search_desk.h"
+/* app/tune/search_desk.c: see app/tune/search_desk.h. */
+#include "app/tune/search_desk.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -188,6 +188,14 @@ static weft_status open_journal(const char *path, const char *name, bool resume,
     d->known = d->trials;
     log_info("%s: %d trials are known", path, d->trials);
     return WEFT_OK;
+}
+
+weft_status desk_check(const weft_options *options, const search_space *space)
+{
+    search_desk desk = {.space = space};
+    const weft_status status = open_deciders(options, &desk);
+    desk_close(&desk);
+    return status;
 }
 
 weft_status desk_open(const weft_options *options, const search_space *space, const char *path, const char *base,
