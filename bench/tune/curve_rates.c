@@ -53,11 +53,11 @@ int main(int argc, char **argv)
         return 2;
     }
     printf("scheduler      grace  regret by task ...  mean  trials  us a report\n");
-    for (int kind = SCHED_WHOLE; kind < SCHED_PBT; kind++) {
+    for (int kind = SCHED_KIND_FIFO; kind < SCHED_PBT; kind++) {
         for (size_t g = 0; g < sizeof graces / sizeof *graces; g++) {
             const sched_desc desc = {
                 .kind = (sched_kind)kind, .maximise = true, .max_resource = set.epochs, .grace = graces[g]};
-            if (kind == SCHED_WHOLE ? graces[g] == 0 : graces[g] > 0) {
+            if (kind == SCHED_KIND_FIFO ? graces[g] == 0 : graces[g] > 0) {
                 print_row(&set, &desc, workers, seeds);
             }
         }

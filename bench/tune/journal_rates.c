@@ -53,7 +53,7 @@ static weft_status apply(void *self, const journal_line *line)
 
 static void print_group(const char *path, int trials, int group)
 {
-    const sched_desc desc = {.kind = SCHED_WHOLE, .max_resource = 1};
+    const sched_desc desc = {.kind = SCHED_KIND_FIFO, .max_resource = 1};
     sched *s = NULL, *again = NULL;
     journal_facts facts;
     (void)unlink(path);

@@ -49,7 +49,7 @@ static weft_status replay(const char *path, sched_kind kind, uint64_t *digest, j
     sched *s = NULL;
     const sched_desc desc = {.kind = kind,
                              .max_resource = 9,
-                             .grace = kind == SCHED_WHOLE || kind == SCHED_PBT ? 0 : 1,
+                             .grace = kind == SCHED_KIND_FIFO || kind == SCHED_PBT ? 0 : 1,
                              .interval = kind == SCHED_PBT ? 3 : 0,
                              .trials = 4};
     if (sched_open(&desc, &s) != WEFT_OK) {

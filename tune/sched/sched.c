@@ -11,7 +11,7 @@ weft_mem_tag WEFT_MEM_SCHED[1] = {{.text = "trials of the search"}};
 static const char *const kind_names[] = {SCHED_KINDS(CHOICE_NAME)};
 
 static const sched_rule *const rules[] = {
-    [SCHED_WHOLE] = &sched_rule_fifo,
+    [SCHED_KIND_FIFO] = &sched_rule_fifo,
     [SCHED_MEDIAN] = &sched_rule_median,
     [SCHED_MEDIAN_OPTUNA] = &sched_rule_median_optuna,
     [SCHED_HYPERBAND] = &sched_rule_hyperband,

@@ -37,7 +37,7 @@
 
 /* Those of pbt move weights between trials, which a search on data does not. */
 #define SCHED_SEARCHES(X)                                                                                              \
-    X(SCHED_WHOLE, "fifo")                                                                                             \
+    X(SCHED_KIND_FIFO, "fifo")                                                                                         \
     X(SCHED_MEDIAN, "median")                                                                                          \
     X(SCHED_MEDIAN_OPTUNA, "median-optuna")                                                                            \
     X(SCHED_HYPERBAND, "hyperband")                                                                                    \

@@ -30,9 +30,9 @@ static weft_status open_deciders(const weft_options *o, search_desk *d)
     const int64_t epochs = option_int(o, OPT_EPOCHS);
     const int64_t trials = trials_of(o, d->space);
     const sched_kind kind = option_choice(o, OPT_SCHEDULER);
-    const bool graced = kind != SCHED_WHOLE && kind != SCHED_HYPERBAND;
+    const bool graced = kind != SCHED_KIND_FIFO && kind != SCHED_HYPERBAND;
     d->unit = option_int(o, OPT_EVAL_EVERY);
-    WEFT_CHECK(d->unit > 0 || kind == SCHED_WHOLE, WEFT_ERR_USAGE,
+    WEFT_CHECK(d->unit > 0 || kind == SCHED_KIND_FIFO, WEFT_ERR_USAGE,
                "--eval-every 0 tells no score before the end, and " FLAG_SCHEDULER " %s stops trials by it: give 1, or "
                "take " FLAG_SCHEDULER " fifo",
                option_text(o, OPT_SCHEDULER));
@@ -50,7 +50,7 @@ static weft_status open_deciders(const weft_options *o, search_desk *d)
     const searcher_desc search = {.kind = option_choice(o, OPT_SEARCHER),
                                   .seed = (uint64_t)option_int(o, OPT_SEARCH_SEED),
                                   .trials = trials,
-                                  .repeats = kind == SCHED_WHOLE ? option_real(o, OPT_REPEAT_SHARE) : 0.0,
+                                  .repeats = kind == SCHED_KIND_FIFO ? option_real(o, OPT_REPEAT_SHARE) : 0.0,
                                   .univariate = option_flag(o, OPT_UNIVARIATE),
                                   .grid = (int)option_int(o, OPT_GRID_VALUES)};
     return searcher_open(d->space, &search, &d->searcher);

@@ -407,7 +407,7 @@ static void test_replay(void **state)
 {
     static live l;
     (void)state;
-    for (int kind = SCHED_WHOLE; kind <= SCHED_PBT; kind++) {
+    for (int kind = SCHED_KIND_FIFO; kind <= SCHED_PBT; kind++) {
         const sched_desc desc = desc_of((sched_kind)kind);
         replay r = {.digest = l.digest};
         journal_facts facts;

@@ -464,7 +464,7 @@ static void test_changes(void **state)
 static void test_digest(void **state)
 {
     (void)state;
-    for (int kind = SCHED_WHOLE; kind <= SCHED_PBT; kind++) {
+    for (int kind = SCHED_KIND_FIFO; kind <= SCHED_PBT; kind++) {
         uint64_t digest[3];
         for (int turn = 0; turn < 3; turn++) {
             race r = race_of(
@@ -515,8 +515,8 @@ static void test_repeats_and_refusals(void **state)
         sched_desc desc;
         const char *message;
     } refused[] = {
-        {{.kind = SCHED_WHOLE}, "1 to"},
-        {{.kind = SCHED_WHOLE, .max_resource = 9, .grace = 2}, "no grace"},
+        {{.kind = SCHED_KIND_FIFO}, "1 to"},
+        {{.kind = SCHED_KIND_FIFO, .max_resource = 9, .grace = 2}, "no grace"},
         {{.kind = SCHED_MEDIAN, .max_resource = 9, .reduction = 2}, "no rungs"},
         {{.kind = SCHED_ASHA, .max_resource = 9, .brackets = 2}, "hyperband alone"},
         {{.kind = SCHED_ASHA, .max_resource = 9, .seed = 2}, "pbt alone"},
@@ -561,7 +561,7 @@ static weft_status small_search(const sched_desc *desc)
 static void test_without_memory(void **state)
 {
     (void)state;
-    for (int kind = SCHED_WHOLE; kind <= SCHED_PBT; kind++) {
+    for (int kind = SCHED_KIND_FIFO; kind <= SCHED_PBT; kind++) {
         const sched_desc desc = {
             .kind = (sched_kind)kind, .max_resource = 20, .interval = kind == SCHED_PBT ? 4 : 0, .trials = 20};
         weft_status status = WEFT_ERR_RESOURCE;

@@ -67,7 +67,7 @@ static double closed_form(int task, int n)
 static void test_random_search(void **state)
 {
     double regret[SEEDS], error = 0.0, expected = 0.0;
-    const sched_desc desc = desc_of(SCHED_WHOLE, 0);
+    const sched_desc desc = desc_of(SCHED_KIND_FIFO, 0);
     (void)state;
     race_all(&desc, regret);
     const double mean = mean_of(regret, &error);
@@ -93,7 +93,7 @@ static double gain(const sched_desc *a, const sched_desc *b)
 static void test_halving_gains(void **state)
 {
     double regret[SEEDS], error = 0.0;
-    const sched_desc fifo = desc_of(SCHED_WHOLE, 0), asha = desc_of(SCHED_ASHA, 0), pasha = desc_of(SCHED_PASHA, 0),
+    const sched_desc fifo = desc_of(SCHED_KIND_FIFO, 0), asha = desc_of(SCHED_ASHA, 0), pasha = desc_of(SCHED_PASHA, 0),
                      poison = desc_of(SCHED_ASHA, 1), late = desc_of(SCHED_ASHA_OPTUNA, 6);
     (void)state;
     race_all(&asha, regret);

@@ -16,7 +16,7 @@ static sched_kind kind_of(const char *name)
         }
     }
     fail_msg("no scheduler is called %s", name);
-    return SCHED_WHOLE;
+    return SCHED_KIND_FIFO;
 }
 
 /* A scheduler as a title says, with all of its trials running; NULL: the line is no title. */
