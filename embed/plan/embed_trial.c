@@ -60,7 +60,7 @@ static weft_status time_batch(const trial_run *r, int i, double *seconds)
 
 static weft_status go_through(trial_run *r, embed_trial *trial)
 {
-    const int m = r->mode;
+    const int m = (int)r->mode;
     int64_t before = 0;
     trial->seconds[m] = INFINITY;
     for (int i = 0; i < r->how->batches; ++i) {

@@ -53,8 +53,8 @@ static float squared(const float *weight, int64_t position)
 void pool_squares(const bag_index *index, const embed_bags *bags, const float *square, int64_t square_ld, float *total,
                   int64_t ld)
 {
-    const int64_t keys = bags->at[bags->samples * bags->fields];
-#pragma omp parallel for schedule(static) num_threads(split_threads(keys + bags->samples, omp_get_max_threads()))
+#pragma omp parallel for schedule(static)                                                                              \
+    num_threads(split_threads(bags->at[bags->samples * bags->fields] + bags->samples, omp_get_max_threads()))
     for (int64_t s = 0; s < bags->samples; ++s) {
         float sum = 0;
         for (int64_t p = bags->at[s * bags->fields]; p < bags->at[(s + 1) * bags->fields]; ++p) {

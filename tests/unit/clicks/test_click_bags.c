@@ -72,7 +72,8 @@ static void notes_what_is_odd(void **state)
     click_bag_free(&c);
     char *longest = test_calloc(1, 2 * CLICK_BAG_MOST + 4);
     for (int i = 0; i < CLICK_BAG_MOST; ++i) {
-        memcpy(longest + (ptrdiff_t)2 * i, "a|", 2);
+        longest[2 * i] = 'a';
+        longest[2 * i + 1] = '|';
     }
     const char *const cells[] = {"b", longest};
     check_cells(cells, 2, "|", &c);
