@@ -100,7 +100,7 @@ static weft_status step_of(weft_comm *comm, job *j, embed_table *table, rank_dat
     int64_t sum[] = {one.samples, one.distinct, one.distinct_away, one.keys_away};
     WEFT_TRY(comm_allreduce(comm, sum, 4, WEFT_DTYPE_I64, COMM_SUM));
     if (rank == 0) {
-        j->counts = (embed_counts){ranks, sum[0], sum[1], sum[2], sum[3]};
+        j->counts = (embed_counts){ranks, sum[0], sum[1], sum[2], sum[3], false};
         j->sent = sent;
         j->formula = embed_mode_bytes(EMBED_DES, &j->counts, j->of->width + j->of->linear, j->columns, j->whole);
     }

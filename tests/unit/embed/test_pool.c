@@ -134,7 +134,7 @@ static void test_bags(void **state)
 /* Sums of a double loop over positions, of weights that are no powers of 2. */
 static void check_weighted(const bag_index *index, const embed_bags *bags, int stride)
 {
-    const size_t values = (size_t)(index->distinct * stride), outs = (size_t)(BAGS * stride);
+    const size_t values = (size_t)(index->distinct * stride), outs = BAGS * (size_t)stride;
     float *value = malloc(values * sizeof *value), *gradient = malloc(values * sizeof *gradient);
     float *pooled = malloc(outs * sizeof *pooled), square[SAMPLES], *dsquare = malloc(values * sizeof *dsquare);
     double *sum = calloc(values + outs, sizeof *sum), *dsum = calloc(values, sizeof *dsum), squares[SAMPLES] = {0};

@@ -92,8 +92,8 @@ static void test_area_is_its_definition(void **state)
     for (int round = 0; round < 30; ++round) {
         area_case c = {.count = (int)(draw_next(&random) % (ROWS + 1))};
         for (int i = 0; i < c.count; ++i) {
-            const uint32_t of = values[round % 3];
-            c.score[i] = ((float)(draw_next(&random) % of) - (float)(of / 2)) * (round % 2 == 0 ? 1.0F : 1e-30F);
+            const uint32_t of = values[round % 3], middle = of / 2;
+            c.score[i] = ((float)(draw_next(&random) % of) - (float)middle) * (round % 2 == 0 ? 1.0F : 1e-30F);
             c.label[i] = (int)(draw_next(&random) & 1);
             c.split[i] = (int)(draw_next(&random) % (TRAIN_SPLITS + 1));
         }
