@@ -2,6 +2,7 @@
 # Rows that are split by the order of a column: counts are those of sorted rows, the column is no feature, trees are the same bytes on
 # any number of ranks, a store keeps the role, and what contradicts it is refused.
 # needs: mpirun
+# trees: release
 set -u
 weft=$1
 source_dir=$2
