@@ -32,7 +32,7 @@ struct click_source {
     const click_rows *rows;
     click_source_options options;
     int ranks, rank;
-    click_order order; /* of the epoch whose batch was begun last */
+    click_order order; /* of the pass whose batch was begun last */
     train_source source;
     slot slot[BATCH_SLOTS];
     int slots;
@@ -48,7 +48,20 @@ static batch_plan batches_of(const click_source *s, bool training)
 
 /* ---- filling ----------------------------------------------------------------------------------------------------- */
 
-static void enter_epoch(click_source *s, const batch_key *key)
+/* Epochs of fewer rows than a pass has take up where the one before ended: the pass in the place of the epoch, and its
+ * step. */
+static batch_key place_in_pass(const click_source *s, const batch_key *key)
+{
+    const batch_plan pass = batches_of(s, true);
+    const int64_t steps = batch_order_steps(&pass);
+    const int64_t batch = (int64_t)(key->epoch - 1) * s->source.steps + key->turn.step;
+    batch_key place = *key;
+    place.epoch = (uint32_t)(batch / steps) + 1;
+    place.turn.step = batch % steps;
+    return place;
+}
+
+static void enter_pass(click_source *s, const batch_key *key)
 {
     if (s->order.rows == 0 || s->order.seed != key->seed || s->order.epoch != key->epoch) {
         s->order = click_order_of(s->rows->counted[TRAIN_SPLIT_TRAIN], key->seed, key->epoch);
@@ -71,11 +84,12 @@ static weft_status begin_batch(void *self, int number, const batch_key *key, int
     click_source *s = self;
     slot *to = &s->slot[number];
     const batch_plan batches = batches_of(s, key->training);
+    const batch_key of_pass = key->training ? place_in_pass(s, key) : *key;
     to->key = *key;
-    to->share = batch_order_part(&batches, key->turn, s->ranks, s->rank);
+    to->share = batch_order_part(&batches, of_pass.turn, s->ranks, s->rank);
     assert(to->share.count >= 0 && to->share.count <= s->most);
     if (key->training) {
-        enter_epoch(s, key);
+        enter_pass(s, &of_pass);
     }
     for (int64_t i = 0; i < to->share.count; ++i) {
         to->row[i] = key->training ? click_rows_train(s->rows, click_order_at(&s->order, to->share.begin + i))
@@ -224,7 +238,9 @@ static void destroy_slot(slot *b)
 static void fill_source(click_source *s)
 {
     const batch_plan training = batches_of(s, true), evaluation = batches_of(s, false);
-    const int64_t steps = batch_order_steps(&training), eval_steps = batch_order_steps(&evaluation);
+    const int64_t pass = batch_order_steps(&training), eval_steps = batch_order_steps(&evaluation);
+    const int64_t asked = (s->options.epoch_rows + training.batch - 1) / training.batch;
+    const int64_t steps = asked > 0 && asked < pass ? asked : pass;
     s->source = (train_source){.self = s,
                                .steps = steps > 0 ? steps : 1,
                                .eval_steps = eval_steps > 0 ? eval_steps : 1,

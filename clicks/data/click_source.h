@@ -2,7 +2,8 @@
  * clicks/data/click_source.h: batches of a table of clicks as a source of the training loop (train/source.h).
  *
  * The batch of (seed, epoch, step) has the same rows for every number of ranks, and each rank a run of them
- * (train/batch/batch_order.h). An evaluation goes over the rows of validation, then of test, in their order. Loader
+ * (train/batch/batch_order.h). An epoch is a pass over the rows that train, or a part of one, so that long data are
+ * evaluated and kept within a pass. An evaluation goes over the rows of validation, then of test, in their order. Loader
  * threads make the next batch while the caller computes. The input of a batch is a click_batch.
  *
  *      WEFT_TRY(click_source_create(comm, hal, &rows, &options, &source));
@@ -19,6 +20,7 @@ extern const weft_activity ACTIVITY_CLICKS[1]; /* making batches, where the call
 
 typedef struct click_source_options {
     int64_t batch;                /* rows of a step, over all ranks */
+    int64_t epoch_rows;           /* of an epoch, rounded up to whole steps; 0, or more than train: a pass over all */
     const click_scaling *scaling; /* of the numbers; lives as long as the source */
     int loaders;                  /* threads that make the next batch; 0: none */
     int threads;                  /* of the caller that make a batch where there are no loaders */

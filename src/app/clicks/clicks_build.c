@@ -260,6 +260,7 @@ weft_status clicks_build(workload *work)
     WEFT_TRY(comm_agree(context->comm, find_start(work)));
     WEFT_TRY(scale_numbers(work));
     const click_source_options options = {.batch = option_int(context->options, OPT_BATCH_SIZE),
+                                          .epoch_rows = option_int(context->options, OPT_CLICK_EPOCH),
                                           .scaling = &job->scaling,
                                           .loaders = (int)option_int(context->options, OPT_LOADER_THREADS),
                                           .threads = context->placement.threads};

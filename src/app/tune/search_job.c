@@ -193,7 +193,7 @@ static weft_status train_trials(search_state *s)
 {
     double *values = NULL;
     link_place place = {.port = 0};
-    weft_status status = search_speaks(s) ? link_serve(&s->desk, s->groups - 1, &s->server, &place) : WEFT_OK;
+    weft_status status = search_speaks(s) ? link_serve(&s->desk, s->groups - 1, s->world.nodes <= 1, &s->server, &place) : WEFT_OK;
     WEFT_TRY(comm_agree(s->world.comm, status));
     WEFT_TRY(comm_bcast(s->world.comm, 0, &place, sizeof place));
     status = search_leads(s) ? link_open(s->server, &place, s->space.count, &s->link) : WEFT_OK;

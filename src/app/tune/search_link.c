@@ -15,7 +15,7 @@
 
 #include "base/failure/failure.h"
 
-enum { BACKLOG = 1024, WAIT_SECONDS = 5 /* less than ranks have patience for each other */ };
+enum { BACKLOG = 1024, HELLO_SECONDS = 5, WAIT_SECONDS = 5 /* less than ranks have patience for each other */ };
 
 typedef enum link_call { CALL_HELLO, CALL_NEXT, CALL_REPORT, CALL_END } link_call;
 
@@ -200,13 +200,20 @@ static void *attend(void *argument)
     return NULL;
 }
 
-/* A caller who does not know the secret is none of the job's ranks. */
+static bool wait_at_most(int socket, int seconds)
+{
+    const struct timeval limit = {.tv_sec = seconds};
+    return setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) == 0;
+}
+
+/* A caller who does not know the secret is none of the job's ranks; one that says nothing holds nobody up for long. */
 static bool knows_secret(const link_server *server, int socket)
 {
     link_message m;
     const link_answer welcome = {.status = WEFT_OK};
-    return receive_all(socket, &m, sizeof m) && m.call == CALL_HELLO &&
-           memcmp(m.secret, server->secret, sizeof m.secret) == 0 && send_all(socket, &welcome, sizeof welcome);
+    return wait_at_most(socket, HELLO_SECONDS) && receive_all(socket, &m, sizeof m) && m.call == CALL_HELLO &&
+           memcmp(m.secret, server->secret, sizeof m.secret) == 0 && wait_at_most(socket, 0) &&
+           send_all(socket, &welcome, sizeof welcome);
 }
 
 static void *greet(void *argument)
@@ -232,9 +239,10 @@ static void *greet(void *argument)
     return NULL;
 }
 
-static weft_status listen_for(link_server *server, link_place *place)
+static weft_status listen_for(link_server *server, bool alone, link_place *place)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_ANY)};
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_addr.s_addr = htonl(alone ? INADDR_LOOPBACK : INADDR_ANY)};
     socklen_t bytes = sizeof address;
     server->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (server->listener < 0 || bind(server->listener, (struct sockaddr *)&address, sizeof address) != 0 ||
@@ -252,7 +260,7 @@ static weft_status listen_for(link_server *server, link_place *place)
     return WEFT_OK;
 }
 
-weft_status link_serve(search_desk *desk, int groups, link_server **out, link_place *place)
+weft_status link_serve(search_desk *desk, int groups, bool alone, link_server **out, link_place *place)
 {
     link_server *server = NULL;
     *place = (link_place){.port = 0};
@@ -262,7 +270,17 @@ weft_status link_serve(search_desk *desk, int groups, link_server **out, link_pl
     (void)pthread_mutex_init(&server->mutex, NULL);
     (void)pthread_cond_init(&server->news, NULL);
     WEFT_TRY(WEFT_NEW_ZERO(&server->guest, groups + 1, WEFT_MEM_SEARCH));
-    return groups > 0 ? listen_for(server, place) : WEFT_OK;
+    return groups > 0 ? listen_for(server, alone, place) : WEFT_OK;
+}
+
+void link_hold(link_server *server)
+{
+    (void)pthread_mutex_lock(&server->mutex);
+}
+
+void link_release(link_server *server)
+{
+    (void)pthread_mutex_unlock(&server->mutex);
 }
 
 weft_status link_finish(link_server *server)

@@ -33,8 +33,12 @@ typedef struct search_link {
     int dimensions;
 } search_link;
 
-/* Rank 0. Threads answer from now on. groups: others than rank 0's. WEFT_ERR_IO: no socket. */
-weft_status link_serve(search_desk *desk, int groups, link_server **server, link_place *place);
+/* Rank 0. Threads answer from now on. groups: others than rank 0's. alone: all of them are on this host, so no other is
+ * listened to. WEFT_ERR_IO: no socket. */
+weft_status link_serve(search_desk *desk, int groups, bool alone, link_server **server, link_place *place);
+/* Rank 0 looks at its desk between these two; nobody is answered meanwhile. */
+void link_hold(link_server *server);
+void link_release(link_server *server);
 /* Waits until all links are closed. Returns the first failure of the desk. */
 weft_status link_finish(link_server *server);
 

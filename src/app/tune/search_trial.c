@@ -89,7 +89,9 @@ static weft_status on_epoch(void *self, const train_epoch *epoch)
     const double score = turned(s, epoch->score[1]);
     WEFT_TRY(link_report(&s->link, s->order.trial, epoch->epoch, score, turned(s, 1.0) < 0.0, &s->stops));
     if (search_speaks(s)) {
+        link_hold(s->server);
         search_tell(s, false);
+        link_release(s->server);
     }
     return WEFT_OK;
 }

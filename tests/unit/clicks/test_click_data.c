@@ -12,7 +12,7 @@
 #include "clicks/data/click_order.h"
 #include "clicks/data/click_source.h"
 
-enum { ROWS = 700, BATCH = 64, EPOCHS = 2 };
+enum { ROWS = 700, TRAINED = 560, BATCH = 64, EPOCHS = 2, PASS = (TRAINED + BATCH - 1) / BATCH };
 
 static void orders(void **state)
 {
@@ -89,6 +89,7 @@ typedef struct seen {
 } seen;
 
 static seen *all;
+static int64_t epoch_rows; /* of the sources that are walked */
 
 static weft_status note(weft_comm *comm, const train_batch *batch)
 {
@@ -126,16 +127,18 @@ static weft_status walk(weft_comm *comm, void *path)
     WEFT_TRY_GOTO(click_rows_open(comm, paths, 1, &options, &rows), status, done);
     WEFT_TRY_GOTO(click_rows_measure(comm, &rows, &scaling), status, done);
     const click_source_options how = {
-        .batch = BATCH, .scaling = &scaling, .loaders = comm_size(comm) % 2, .threads = 1};
+        .batch = BATCH, .epoch_rows = epoch_rows, .scaling = &scaling, .loaders = comm_size(comm) % 2, .threads = 1};
     WEFT_TRY_GOTO(click_source_create(comm, hal, &rows, &how, &source), status, done);
     const train_source *s = click_source_of(source);
     train_batch batch;
-    for (uint32_t epoch = 1; epoch <= EPOCHS; ++epoch) {
-        for (int64_t step = 0; step < s->steps; ++step) {
-            const train_pass pass = {.training = true, .seed = 9, .epoch = epoch, .step = step, .parts = 1};
-            WEFT_TRY_GOTO(s->batch(s->self, &pass, &batch), status, done);
-            WEFT_TRY_GOTO(note(comm, &batch), status, done);
-        }
+    for (int64_t b = 0; b < (int64_t)EPOCHS * PASS; ++b) { /* of all passes */
+        const train_pass pass = {.training = true,
+                                 .seed = 9,
+                                 .epoch = (uint32_t)(b / s->steps) + 1,
+                                 .step = b % s->steps,
+                                 .parts = 1};
+        WEFT_TRY_GOTO(s->batch(s->self, &pass, &batch), status, done);
+        WEFT_TRY_GOTO(note(comm, &batch), status, done);
     }
     for (int64_t step = 0; step < s->eval_steps; ++step) {
         const train_pass pass = {.step = step, .parts = 1};
@@ -184,6 +187,15 @@ static void batches(void **state)
             free(all);
         }
     }
+    epoch_rows = 2 * BATCH + 1; /* three batches, which do not divide a pass */
+    for (int ranks = 1; ranks <= 3; ranks += 2) {
+        all = calloc(1, sizeof *all);
+        assert_non_null(all);
+        ASSERT_OK(comm_thread_run(ranks, walk, path));
+        assert_memory_equal(all, first, sizeof *all);
+        free(all);
+    }
+    epoch_rows = 0;
     free(first);
     remove(path);
 }
