@@ -96,5 +96,6 @@ refused 2 "learning" "$weft" tune unknown.toml "${how[@]:1}" --run-dir no
 refused 2 "name the space" "$weft" tune --data synth:quickstart --run-dir no
 refused 2 "pbt" "$weft" tune "${how[@]}" --scheduler pbt --run-dir no
 refused 2 "no first rung" "$weft" tune "${how[@]}" --scheduler fifo --grace 3 --run-dir no
+refused 2 "the first 3 trials are refused" "$weft" tune "${how[@]}" --metric rmse --run-dir vain
 [ ! -e no ] || fail "a search that was refused leaves a folder"
 echo "passed"

@@ -15,7 +15,7 @@
 
 #define DEFAULT_FOLDER "weft-tune"
 
-enum { BASE_BYTES = 1 << 15 };
+enum { BASE_BYTES = 1 << 15, REFUSED_MOST = 3 /* before any trial has trained: it is not the configuration */ };
 
 /* ---- the space --------------------------------------------------------------------------------------------------- */
 
@@ -170,7 +170,10 @@ static weft_status one_part(search_state *s, const double *values)
     if (search_leads(s) && failed[0] != '\0') {
         log_warn("trial %d: %s", s->order.trial, failed);
     }
-    return comm_agree(s->group, status);
+    WEFT_TRY(comm_agree(s->group, status));
+    WEFT_CHECK(s->refused < REFUSED_MOST, WEFT_ERR_USAGE, "the first %d trials are refused, the last one so: %s",
+               REFUSED_MOST, failed);
+    return WEFT_OK;
 }
 
 static weft_status all_parts(search_state *s, double *values)
@@ -193,7 +196,8 @@ static weft_status train_trials(search_state *s)
 {
     double *values = NULL;
     link_place place = {.port = 0};
-    weft_status status = search_speaks(s) ? link_serve(&s->desk, s->groups - 1, s->world.nodes <= 1, &s->server, &place) : WEFT_OK;
+    weft_status status =
+        search_speaks(s) ? link_serve(&s->desk, s->groups - 1, s->world.nodes <= 1, &s->server, &place) : WEFT_OK;
     WEFT_TRY(comm_agree(s->world.comm, status));
     WEFT_TRY(comm_bcast(s->world.comm, 0, &place, sizeof place));
     status = search_leads(s) ? link_open(s->server, &place, s->space.count, &s->link) : WEFT_OK;

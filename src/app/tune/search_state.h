@@ -23,6 +23,7 @@ typedef struct search_state {
     app_context context;
     train_observer observer;
     int opened, fits;    /* how often data were opened, and trainings so far, parts of paused ones included */
+    int refused;         /* trials in a row whose options were refused; less than 0: one has trained */
     double open_seconds; /* of all openings */
 
     /* ---- the part of a trial that trains now ---- */

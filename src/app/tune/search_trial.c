@@ -194,8 +194,14 @@ weft_status search_train(search_state *s, const double *values, char failed[DESK
     status = status == WEFT_OK ? train_part(s, options) : status;
     option_destroy(options);
     if (status == WEFT_STOPPED) {
+        s->refused = -1;
         weft_error_clear();
         return WEFT_OK;
+    }
+    if (status == WEFT_ERR_USAGE || status == WEFT_ERR_UNSUPPORTED) {
+        s->refused += s->refused >= 0;
+    } else {
+        s->refused = -1;
     }
     if (is_result(status)) {
         (void)snprintf(failed, DESK_WORDS, "%s", weft_error_message());

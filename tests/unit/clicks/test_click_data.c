@@ -132,11 +132,8 @@ static weft_status walk(weft_comm *comm, void *path)
     const train_source *s = click_source_of(source);
     train_batch batch;
     for (int64_t b = 0; b < (int64_t)EPOCHS * PASS; ++b) { /* of all passes */
-        const train_pass pass = {.training = true,
-                                 .seed = 9,
-                                 .epoch = (uint32_t)(b / s->steps) + 1,
-                                 .step = b % s->steps,
-                                 .parts = 1};
+        const train_pass pass = {
+            .training = true, .seed = 9, .epoch = (uint32_t)(b / s->steps) + 1, .step = b % s->steps, .parts = 1};
         WEFT_TRY_GOTO(s->batch(s->self, &pass, &batch), status, done);
         WEFT_TRY_GOTO(note(comm, &batch), status, done);
     }
