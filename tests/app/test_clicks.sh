@@ -64,7 +64,7 @@ for model in deepfm dcn dlrm; do
     done
 done
 # Adam makes steps of gradients that are rounding alone, so plain steps show what modes have in common.
-plain=(--optimizer sgd --lr 0.1 --epochs 2 --model dcn)
+plain=(--optimizer sgd --epochs 2 --model dcn)
 ok "$weft" train --data clicks.csv "${how[@]}" "${plain[@]}" --run-dir plain-1
 for mode in all-to-all replicate des; do
     ok ranks 5 "$weft" train --data clicks.csv "${how[@]}" "${plain[@]}" --table-mode $mode --run-dir plain-$mode
