@@ -98,7 +98,7 @@ weft_status click_bag_split(const table_words *column, const char *separator, cl
         return WEFT_OK;
     }
     WEFT_TRY(WEFT_NEW(&c->word, c->at[c->cells], WEFT_MEM_CLICKS));
-    for (int64_t i = 0; i < c->cells; ++i) {
+    for (int64_t i = 0; i < c->cells && c->word != NULL; ++i) {
         size_t bytes = 0;
         int64_t count = 0, gaps = 0;
         const char *text = words_text(column, i, &bytes);

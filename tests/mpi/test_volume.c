@@ -5,7 +5,7 @@
  * FILE.<rank>, for tests/mpi/test_volume.sh, which compares it with Open MPI's own counters and with closed forms of
  * its own.
  *
- * ranks: 2 7
+ * ranks: 2 5
  */
 #include "comm/halo.h"
 #include "support/allreduce_cases.h"
