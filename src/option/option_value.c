@@ -391,7 +391,8 @@ const char *option_argument(const weft_options *options, int i)
 
 bool option_is_auto(const weft_options *options, option_id id)
 {
-    return strcmp(option_text(options, id), "auto") == 0;
+    const option_type type = option_row_in(options, id)->type;
+    return (type == OPTION_TEXT || type == OPTION_CHOICE) && strcmp(option_text(options, id), "auto") == 0;
 }
 
 bool option_flag(const weft_options *options, option_id id)
