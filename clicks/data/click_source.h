@@ -3,8 +3,8 @@
  *
  * The batch of (seed, epoch, step) has the same rows for every number of ranks, and each rank a run of them
  * (train/batch/batch_order.h). An epoch is a pass over the rows that train, or a part of one, so that long data are
- * evaluated and kept within a pass. An evaluation goes over the rows of validation, then of test, in their order. Loader
- * threads make the next batch while the caller computes. The input of a batch is a click_batch.
+ * evaluated and kept within a pass. An evaluation goes over the rows of validation, then of test, in their order.
+ * Loader threads make the next batch while the caller computes. The input of a batch is a click_batch.
  *
  *      WEFT_TRY(click_source_create(comm, hal, &rows, &options, &source));
  *      ... train_loop(comm, hal, &model, click_source_of(source), ...);
