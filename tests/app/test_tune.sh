@@ -81,6 +81,11 @@ PY
 printf '[space]\nlr = {log = [0.05, 0.5]}\ndepth = {integer = [2, 4]}\n' >trees.toml
 ok "$weft" tune trees.toml --data t.csv --target late --model trees --trees 6 --trials 4 --pin off --threads 1 --run-dir trees
 grep -q "^best: trial" out || fail "trees are not searched: $(cat out)"
+ok "$weft" tune trees.toml --data t.csv --target y --metric rmse --model trees --trees 6 --trials 4 --pin off --threads 1 --run-dir errors
+cp errors/summary.csv fresh.csv
+awk -F, 'NR == 1 { for (i = 1; i <= NF; ++i) if ($i ~ /best/) c = i } NR > 1 && c && !($c > 0) { exit 1 }' fresh.csv || fail "an error is below zero: $(cat fresh.csv)"
+ok "$weft" tune trees.toml --data t.csv --target y --metric rmse --model trees --trees 6 --trials 4 --pin off --threads 1 --run-dir errors --resume
+cmp fresh.csv errors/summary.csv || fail "a finished search that is read again has other scores: $(diff fresh.csv errors/summary.csv)"
 printf '[space]\nlr = {choice = [0.01, 1e6]}\n' >wild.toml
 ok "$weft" tune wild.toml --data synth:quickstart,scale=0.02 --model sage --optimizer sgd --epochs 4 --searcher grid --scheduler fifo --trials 5 --pin off --threads 1 \
     --run-dir wild
@@ -93,6 +98,11 @@ sed 's/0\.1\]/0.2]/' space.toml >wider.toml
 refused 2 "space" "$weft" tune wider.toml "${how[@]:1}" --run-dir one --resume
 printf '[space]\nlearning = {range = [0.1, 0.2]}\n' >unknown.toml
 refused 2 "learning" "$weft" tune unknown.toml "${how[@]:1}" --run-dir no
+printf '[space]\nepochs = {integer = [2, 9]}\n' >epochs.toml
+refused 2 "epochs is of the search" "$weft" tune epochs.toml "${how[@]:1}" --run-dir no
+printf '[space]\nseed = {integer = [2, 9]}\n' >seeds.toml
+refused 2 "seed is of the search" "$weft" tune seeds.toml "${how[@]:1}" --run-dir no
+refused 2 "lr is searched and has the value 0.05 as well" "$weft" tune "${how[@]}" --lr 0.05 --run-dir no
 refused 2 "name the space" "$weft" tune --data synth:quickstart --run-dir no
 refused 2 "pbt" "$weft" tune "${how[@]}" --scheduler pbt --run-dir no
 refused 2 "no first rung" "$weft" tune "${how[@]}" --scheduler fifo --grace 3 --run-dir no

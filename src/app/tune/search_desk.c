@@ -153,6 +153,9 @@ static weft_status visit(void *self, const journal_line *line)
     if (strcmp(line->event, "start") == 0) {
         return read_values(d, line);
     }
+    if (strcmp(line->event, "report") == 0) {
+        WEFT_TRY(json_get_bool(line->where, line->object, "lower", &d->lower));
+    }
     if (strcmp(line->event, "report") == 0 || strcmp(line->event, "remove") == 0) {
         WEFT_TRY(json_get_int(line->where, line->object, "trial", 0, d->trials - 1, &trial));
         return tell_searcher(d, (int)trial);
@@ -296,6 +299,7 @@ weft_status desk_report(search_desk *d, int trial, int64_t epoch, double score, 
     }
     WEFT_TRY(sched_report(d->sched, trial, resource, score, &decision));
     WEFT_TRY(sched_log_report(d->journal, trial, resource, score, decision, &json));
+    json_bool(json, "lower", d->lower);
     WEFT_TRY(journal_end(d->journal));
     *stops = decision != SCHED_CONTINUE;
     WEFT_TRY(*stops ? tell_searcher(d, trial) : WEFT_OK);

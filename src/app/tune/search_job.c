@@ -19,7 +19,27 @@ enum { BASE_BYTES = 1 << 15, REFUSED_MOST = 3 /* before any trial has trained: i
 
 /* ---- the space --------------------------------------------------------------------------------------------------- */
 
-/* Every dimension is an option of weft train, and its ends are values of it. */
+/* A trial would have one value of two, or the search and its trials would have different ones. */
+static weft_status check_once(const search_state *s, const weft_options *options, const space_dimension *d,
+                              option_id id)
+{
+    static const option_id of_search[] = {OPT_EPOCHS, OPT_EVAL_EVERY, OPT_RUNS,  OPT_SEED,    OPT_RUN_DIR, OPT_RESUME,
+                                          OPT_CONFIG, OPT_MAX_HOURS,  OPT_FORCE, OPT_DRY_RUN, OPT_QUIET,   OPTION_NONE};
+    WEFT_CHECK(!option_id_listed(of_search, id), WEFT_ERR_USAGE,
+               "--%s is of the search, one for all trials: leave it out of [space]", d->name);
+    WEFT_CHECK(!option_is_set(s->options, id), WEFT_ERR_USAGE,
+               "--%s is searched and has the value %s as well: take it out of [space], or out of the options", d->name,
+               option_value_text(s->options, id));
+    for (const space_dimension *other = s->space.dimension; other < d; ++other) {
+        option_id of_other;
+        WEFT_TRY(option_lookup(options, other->name, &of_other));
+        WEFT_CHECK(of_other != id, WEFT_ERR_USAGE, "[space]: %s and %s are one option: keep one of them", other->name,
+                   d->name);
+    }
+    return WEFT_OK;
+}
+
+/* Every dimension is an option of weft train that nothing else sets, and its ends are values of it. */
 static weft_status check_dimension(const search_state *s, const space_dimension *d)
 {
     const option_command *train = NULL;
@@ -29,6 +49,7 @@ static weft_status check_dimension(const search_state *s, const space_dimension 
     WEFT_TRY(option_command_find(option_catalog_of(s->options), "train", &train));
     WEFT_TRY(option_create(train, &options));
     weft_status status = option_lookup(options, d->name, &id);
+    status = status == WEFT_OK ? check_once(s, options, d, id) : status;
     status = status == WEFT_OK ? option_assign(options, d->name, space_value_text(d, d->low, text)) : status;
     status = status == WEFT_OK ? option_assign(options, d->name, space_value_text(d, d->high, text)) : status;
     for (int i = 0; i < d->choices && status == WEFT_OK; ++i) {
