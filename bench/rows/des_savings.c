@@ -18,7 +18,7 @@
 
 enum { STEPS = 2, IDS_OF_FIELD = 1000000, PRODUCTS_MOST = 4 };
 
-/* What is read of the rows of a sample. */
+/* An operator of the paper, and the sums over the rows of a sample that it needs. */
 typedef struct operator_of {
     const char *name;
     int width;

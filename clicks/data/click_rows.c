@@ -248,7 +248,7 @@ done:
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
-/* What is summed up over rows. */
+/* Sums over the rows of a table. */
 typedef struct row_facts {
     uint64_t hash;
     int64_t weights; /* ids whose weight is not 1 */

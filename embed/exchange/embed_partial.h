@@ -6,7 +6,7 @@
 
 /* t->bags.bags are there. Fills t->index from `view`, bags with the same keys, and t->number. Local. */
 weft_status embed_partial_rows(embed_table *t, const embed_bags *view, bool training);
-/* What is added up of each key. */
+/* The terms of each key, which partial sums add up. */
 typedef struct partial_terms {
     const float *value; /* [t->index.distinct, stride] */
     int stride;

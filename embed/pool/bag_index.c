@@ -58,7 +58,7 @@ static void list_bags(const embed_bags *bags, int64_t bag_count, int32_t *place)
     }
 }
 
-/* What is in order: words of positions, and their keys. */
+/* Positions in the order of their keys: a word of each, and its key. */
 typedef struct in_order {
     const uint64_t *word;
     uint64_t *key;

@@ -35,7 +35,7 @@
 #include "base/option_words.h"
 #include "base/status.h"
 
-/* Those of pbt move weights between trials, which a search on data does not. */
+/* The schedulers of `weft tune`. pbt is apart: it moves weights between trials, and a search on data does not. */
 #define SCHED_SEARCHES(X)                                                                                              \
     X(SCHED_KIND_FIFO, "fifo")                                                                                         \
     X(SCHED_MEDIAN, "median")                                                                                          \

@@ -26,7 +26,7 @@ struct search_surrogate {
 
 /* The model of s->history, of which one trial at least has ended: makes it where it is not made yet. */
 weft_status surrogate_update(searcher *s);
-/* What is expected of a known point, as a score. */
+/* The score that the model expects of a known point, and its standard deviation. */
 void surrogate_score(const search_surrogate *surrogate, int point, double *mean, double *deviation);
 void surrogate_close(search_surrogate *surrogate);
 /* The coordinates of values as the model takes them: x [dimensions]. */

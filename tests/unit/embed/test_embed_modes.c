@@ -365,7 +365,7 @@ static void sums_of_one_sample(void **state)
     check_one_sample(weight, once, twice);
 }
 
-/* The same of pooled rows with their column of squares, of two samples that share a key. */
+/* Gradients of pooled rows with a column of squares are those of a closed form where two samples share a key. */
 static void squares_of_pooled_rows(void **state)
 {
     (void)state;

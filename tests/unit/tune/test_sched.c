@@ -302,7 +302,7 @@ static void test_promotion_without_the_lost(void **state)
         for (int i = 9; i < 60; i += 3) {
             assert_int_equal(sched_trial_at(r.s, i)->state, SCHED_STOPPED);
         }
-        /* Those that wait can be cancelled, others not. */
+        /* A trial that waits can be cancelled, any other cannot. */
         for (int i = 0; i < 60; i++) {
             const bool waits = sched_trial_at(r.s, i)->state == SCHED_PAUSED;
             ASSERT_STATUS(sched_remove(r.s, i), waits ? WEFT_OK : WEFT_ERR_USAGE);
