@@ -83,7 +83,7 @@ ok "$weft" tune trees.toml --data t.csv --target late --model trees --trees 6 --
 grep -q "^best: trial" out || fail "trees are not searched: $(cat out)"
 ok "$weft" tune trees.toml --data t.csv --target y --metric rmse --model trees --trees 6 --trials 4 --pin off --threads 1 --run-dir errors
 cp errors/summary.csv fresh.csv
-awk -F, 'NR == 1 { for (i = 1; i <= NF; ++i) if ($i ~ /best/) c = i } NR > 1 && c && !($c > 0) { exit 1 }' fresh.csv || fail "an error is below zero: $(cat fresh.csv)"
+awk -F, 'NR == 1 { for (i = 1; i <= NF; ++i) if ($i == "best_score") c = i } NR > 1 && c && !($c > 0) { exit 1 }' fresh.csv || fail "an error is below zero: $(cat fresh.csv)"
 ok "$weft" tune trees.toml --data t.csv --target y --metric rmse --model trees --trees 6 --trials 4 --pin off --threads 1 --run-dir errors --resume
 cmp fresh.csv errors/summary.csv || fail "a finished search that is read again has other scores: $(diff fresh.csv errors/summary.csv)"
 printf '[space]\nlr = {choice = [0.01, 1e6]}\n' >wild.toml
