@@ -46,7 +46,7 @@ void schema_free(table_schema *schema)
 
 const char *schema_say(const table_schema *schema, int64_t column, char text[96])
 {
-    const char *name = schema->field[column].name;
+    const char *name = column < schema->count ? schema->field[column].name : "";
     if (name[0] != '\0') {
         snprintf(text, 96, "column '%.*s'", NAME_SHOWN, name);
     } else {

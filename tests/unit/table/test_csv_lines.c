@@ -180,6 +180,8 @@ static void test_faults(void **state)
         {"f g\n1 2\n3 \"4\n", "line 3: column 'g': '\"4': expected a quote that ends a field within its line"},
         {"f g\n1 2\n\"3 4\n", "line 3: column 'f': '\"3 4': expected a quote that ends a field within its line"},
         {"f,g\n1,2\n\"3\"4,5\n", "line 3: column 'f': '\"3\"4': expected a quote that ends a field within its line"},
+        {"f,g\n1,2\n3,4,\"5\n", "line 3: column 3: '\"5': expected a quote that ends a field within its line"},
+        {"f,g\n1,2\n3,4,5,\"6\n", "line 3: column 4: '\"6': expected a quote that ends a field within its line"},
         {"head\nhead\n1\n", "line 2: column 'head': 'head': expected a finite number"},
     };
     const char *path = in_folder(state, "t.csv");
