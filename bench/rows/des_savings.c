@@ -93,14 +93,12 @@ static weft_status step_of(weft_comm *comm, job *j, embed_table *table, rank_dat
     int64_t sent = (int64_t)comm_lane_stats(comm, COMM_LANE_ROWS).bytes_sent - before;
     WEFT_TRY(comm_allreduce(comm, &sent, 1, WEFT_DTYPE_I64, COMM_SUM));
     bag_index index = {.positions = 0};
-    embed_counts one = {.ranks = ranks};
-    const weft_status local = embed_counts_add(&own, rank, 1, &index, &one);
+    embed_counts counts;
+    const weft_status status = embed_counts_share(comm, &own, 1, &index, &counts);
     bag_index_free(&index);
-    WEFT_TRY(comm_agree(comm, local));
-    int64_t sum[] = {one.samples, one.distinct, one.distinct_away, one.keys_away};
-    WEFT_TRY(comm_allreduce(comm, sum, 4, WEFT_DTYPE_I64, COMM_SUM));
+    WEFT_TRY(status);
     if (rank == 0) {
-        j->counts = (embed_counts){ranks, sum[0], sum[1], sum[2], sum[3], false};
+        j->counts = counts;
         j->sent = sent;
         j->formula = embed_mode_bytes(EMBED_DES, &j->counts, j->of->width + j->of->linear, j->columns, j->whole);
     }

@@ -26,6 +26,17 @@ weft_status embed_counts_add(const embed_bags *bags, int rank, uint64_t seed, ba
     return WEFT_OK;
 }
 
+weft_status embed_counts_share(weft_comm *comm, const embed_bags *bags, uint64_t seed, bag_index *index,
+                               embed_counts *counts)
+{
+    embed_counts own = {.ranks = comm_size(comm)};
+    WEFT_TRY(comm_agree(comm, embed_counts_add(bags, comm_rank(comm), seed, index, &own)));
+    int64_t sum[] = {own.samples, own.distinct, own.distinct_away, own.keys_away};
+    WEFT_TRY(comm_allreduce(comm, sum, 4, WEFT_DTYPE_I64, COMM_SUM));
+    *counts = (embed_counts){own.ranks, sum[0], sum[1], sum[2], sum[3], own.weighted};
+    return WEFT_OK;
+}
+
 int64_t embed_mode_bytes(embed_mode mode, const embed_counts *c, int stride, int64_t columns, bool whole)
 {
     const int64_t others = c->ranks - 1, pairs = c->ranks * others, row = (int64_t)NUMBER_BYTES * stride;

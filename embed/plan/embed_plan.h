@@ -22,6 +22,9 @@ typedef struct embed_counts {
 /* Adds one rank's bags of a batch to counts, whose `ranks` is set; seed: of the table. index: scratch, of zeros before
  * the first call. */
 weft_status embed_counts_add(const embed_bags *bags, int rank, uint64_t seed, bag_index *index, embed_counts *counts);
+/* Counts of each rank's bags, summed: every rank calls and has the same. seed, index: as embed_counts_add. */
+weft_status embed_counts_share(weft_comm *comm, const embed_bags *bags, uint64_t seed, bag_index *index,
+                               embed_counts *counts);
 
 /*
  * Bytes that all ranks together send in a training batch.

@@ -99,22 +99,19 @@ static weft_status count_batches(const trial_run *r, const embed_desc *desc, emb
     weft_status status = WEFT_OK;
     for (int i = 1; i <= timed && status == WEFT_OK; ++i) {
         embed_bags bags;
-        embed_counts one = {.ranks = comm_size(r->comm)};
+        embed_counts one;
         WEFT_TRY_GOTO(r->how->batch(r->how->self, i, &bags), status, done);
-        const weft_status local = embed_counts_add(&bags, comm_rank(r->comm), desc->seed, &index, &one);
-        WEFT_TRY_GOTO(comm_agree(r->comm, local), status, done);
-        int64_t all[] = {one.samples, one.distinct, one.distinct_away, one.keys_away};
-        WEFT_TRY_GOTO(comm_allreduce(r->comm, all, 4, WEFT_DTYPE_I64, COMM_SUM), status, done);
-        one = (embed_counts){one.ranks, all[0], all[1], all[2], all[3], desc->weighted};
+        WEFT_TRY_GOTO(embed_counts_share(r->comm, &bags, desc->seed, &index, &one), status, done);
+        one.weighted = desc->weighted;
         for (int m = 0; m < EMBED_MODES_COUNT; ++m) {
             trial->formula[m] += embed_mode_bytes((embed_mode)m, &one, stride, trial->columns, false);
         }
         *sum = (embed_counts){one.ranks,
-                              sum->samples + all[0],
-                              sum->distinct + all[1],
-                              sum->distinct_away + all[2],
-                              sum->keys_away + all[3],
-                              desc->weighted};
+                              sum->samples + one.samples,
+                              sum->distinct + one.distinct,
+                              sum->distinct_away + one.distinct_away,
+                              sum->keys_away + one.keys_away,
+                              one.weighted};
     }
     *sum = (embed_counts){
         sum->ranks,    sum->samples / timed, sum->distinct / timed, sum->distinct_away / timed, sum->keys_away / timed,

@@ -367,7 +367,13 @@ static weft_status entry_buffers(const param_store *store, void **raw, float **m
     return WEFT_NEW(matrix, most, WEFT_MEM_WORKSPACE);
 }
 
-static weft_status hash_entries(const param_store *store, uint64_t *hash)
+uint64_t param_mark_more(uint64_t mark, const float *values, int64_t count)
+{
+    mark = file_checksum(values, (size_t)count * sizeof *values, mark);
+    return mark == 0 ? 1 : mark;
+}
+
+static weft_status mark_entries(const param_store *store, uint64_t *mark)
 {
     weft_status status = WEFT_OK;
     void *raw = NULL;
@@ -376,7 +382,7 @@ static weft_status hash_entries(const param_store *store, uint64_t *hash)
     for (int number = 0; number < store->entries; ++number) {
         const param_entry *entry = &store->entry[number];
         WEFT_TRY_GOTO(entry_download(store, entry, raw, matrix), status, done);
-        *hash = file_checksum(matrix, (size_t)(entry->rows * entry->cols) * sizeof *matrix, *hash);
+        *mark = param_mark_more(*mark, matrix, entry->rows * entry->cols);
     }
 done:
     WEFT_FREE_ALL(raw, matrix);
@@ -386,8 +392,7 @@ done:
 weft_status param_mark(const param_store *store, weft_comm *comm, uint64_t *mark)
 {
     *mark = 0;
-    WEFT_TRY(comm_agree(comm, comm_rank(comm) == 0 ? hash_entries(store, mark) : WEFT_OK));
-    *mark += *mark == 0;
+    WEFT_TRY(comm_agree(comm, comm_rank(comm) == 0 ? mark_entries(store, mark) : WEFT_OK));
     return comm_bcast(comm, 0, mark, sizeof *mark);
 }
 

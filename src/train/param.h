@@ -122,6 +122,8 @@ weft_tensor param_grad(const param_store *store, int block);
  * `moments` is NULL; train/weights.h reads them. */
 struct input_moments;
 weft_status param_save(const param_store *store, const struct input_moments *moments, const char *path);
-/* [out] mark: a hash of rank 0's named parameters as param_save writes them, never 0: what stands in files beside them
- * tells by it which parameters it belongs to. Collective. */
+/* [out] mark: a hash of rank 0's named parameters as param_save writes them, 0 where there are none: what stands in
+ * files beside them tells by it which parameters it belongs to. Collective. */
 weft_status param_mark(const param_store *store, weft_comm *comm, uint64_t *mark);
+/* The mark of parameters, which is 0 before the first of them, with one more; never 0. */
+uint64_t param_mark_more(uint64_t mark, const float *values, int64_t count);

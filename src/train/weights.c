@@ -126,9 +126,18 @@ uint64_t weights_mark(const train_weights *weights)
     uint64_t mark = 0;
     for (int i = 0; i < weights->count; ++i) {
         const train_weight *w = &weights->item[i];
-        mark = file_checksum(w->values, (size_t)(w->rows * w->cols) * sizeof *w->values, mark);
+        mark = param_mark_more(mark, w->values, w->rows * w->cols);
     }
-    return weights->count > 0 && mark == 0 ? 1 : mark;
+    return mark;
+}
+
+void weights_items(const train_weights *weights, safetensors_item *items)
+{
+    for (int i = 0; i < weights->count; ++i) {
+        const train_weight *w = &weights->item[i];
+        items[i] = (safetensors_item){.name = w->name, .dims = w->rank, .values = w->values};
+        memcpy(items[i].shape, w->shape, (size_t)w->rank * sizeof *w->shape);
+    }
 }
 
 weft_status weights_share(weft_comm *comm, train_weights *weights)

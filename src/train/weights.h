@@ -34,6 +34,8 @@ const train_weight *weights_find(const train_weights *weights, const char *name)
 weft_status weights_read_npz(const char *path, train_weights *weights);
 /* The mark of param_mark, of parameters in the order of the file; 0 where there are none. */
 uint64_t weights_mark(const train_weights *weights);
+/* items[weights->count]: the tensors for safetensors_write, which point into the weights. */
+void weights_items(const train_weights *weights, safetensors_item *items);
 /* Rank 0's weights on every rank. Collective. */
 weft_status weights_share(weft_comm *comm, train_weights *weights);
 /* "[3, 5]", written into text, which is returned. */

@@ -102,6 +102,8 @@ printf '[space]\nepochs = {integer = [2, 9]}\n' >epochs.toml
 refused 2 "epochs is of the search" "$weft" tune epochs.toml "${how[@]:1}" --run-dir no
 printf '[space]\nseed = {integer = [2, 9]}\n' >seeds.toml
 refused 2 "seed is of the search" "$weft" tune seeds.toml "${how[@]:1}" --run-dir no
+printf '[space]\nlr = {range = [0.1, 0.2]}\nlearning-rate = {range = [0.3, 0.4]}\n' >aliases.toml
+refused 2 "lr and learning-rate are one option" "$weft" tune aliases.toml "${how[@]:1}" --run-dir no
 refused 2 "lr is searched and has the value 0.05 as well" "$weft" tune "${how[@]}" --lr 0.05 --run-dir no
 refused 2 "name the space" "$weft" tune --data synth:quickstart --run-dir no
 refused 2 "pbt" "$weft" tune "${how[@]}" --scheduler pbt --run-dir no

@@ -106,12 +106,7 @@ weft_status clicks_write_named(const saved_model *model, const char *path, const
                                   .shape = {x.files.rows, x.files.width + x.files.linear},
                                   .write = write_numbers,
                                   .self = &x};
-    for (int i = 0; i < weights->count; ++i) {
-        const train_weight *weight = &weights->item[i];
-        safetensors_item *item = &items[ROWS + i];
-        *item = (safetensors_item){.name = weight->name, .dims = weight->rank, .values = weight->values};
-        memcpy(item->shape, weight->shape, (size_t)weight->rank * sizeof *weight->shape);
-    }
+    weights_items(weights, items + ROWS);
     const weft_status status = safetensors_write(path, items, weights->count + ROWS, texts, count);
     weft_free(items);
     return status;

@@ -199,11 +199,7 @@ weft_status dense_write_named(const saved_model *model, const char *path, const 
     const train_weights *weights = &model->weights;
     safetensors_item *items = NULL;
     WEFT_TRY(WEFT_NEW_ZERO(&items, weights->count, WEFT_MEM_WORKSPACE));
-    for (int i = 0; i < weights->count; ++i) {
-        const train_weight *weight = &weights->item[i];
-        items[i] = (safetensors_item){.name = weight->name, .dims = weight->rank, .values = weight->values};
-        memcpy(items[i].shape, weight->shape, (size_t)weight->rank * sizeof *weight->shape);
-    }
+    weights_items(weights, items);
     weft_status status = safetensors_write(path, items, weights->count, texts, count);
     weft_free(items);
     return status;

@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include "app/table/grid.h"
+#include "app/tune/search_desk.h"
 #include "app/tune/search_job.h"
 #include "app/tune/tune_tables.h"
 #include "base/failure/failure.h"
@@ -26,16 +27,6 @@
 TABLE_ROW(tune_head, TUNE_HEAD);
 TABLE_ROW(tune_row, TUNE_ROW);
 
-static searcher_desc describe(const weft_options *options)
-{
-    return (searcher_desc){.kind = option_choice(options, OPT_SEARCHER),
-                           .seed = (uint64_t)option_int(options, OPT_SEARCH_SEED),
-                           .trials = option_int(options, OPT_TRIALS),
-                           .repeats = option_real(options, OPT_REPEAT_SHARE),
-                           .univariate = option_flag(options, OPT_UNIVARIATE),
-                           .grid = (int)option_int(options, OPT_GRID_VALUES)};
-}
-
 static weft_status search_each(const recorded_table *table, const weft_options *options, recorded_study *study,
                                int64_t searches)
 {
@@ -43,7 +34,7 @@ static weft_status search_each(const recorded_table *table, const weft_options *
     const recorded_scores scores = option_choice(options, OPT_TABLE_SCORES);
 #pragma omp parallel for schedule(dynamic)
     for (int64_t i = 0; i < searches; i++) {
-        searcher_desc desc = describe(options);
+        searcher_desc desc = desk_searcher(options, option_int(options, OPT_TRIALS), true);
         desc.seed += (uint64_t)i;
         const weft_status status = recorded_search(table, &desc, scores, &study[i]);
 #pragma omp critical(tune_search_failure)

@@ -25,6 +25,16 @@ static int64_t trials_of(const weft_options *o, const search_space *space)
     return option_choice(o, OPT_SEARCHER) == SEARCHER_GRID && points < trials ? points : trials;
 }
 
+searcher_desc desk_searcher(const weft_options *options, int64_t trials, bool repeats)
+{
+    return (searcher_desc){.kind = option_choice(options, OPT_SEARCHER),
+                           .seed = (uint64_t)option_int(options, OPT_SEARCH_SEED),
+                           .trials = trials,
+                           .repeats = repeats ? option_real(options, OPT_REPEAT_SHARE) : 0.0,
+                           .univariate = option_flag(options, OPT_UNIVARIATE),
+                           .grid = (int)option_int(options, OPT_GRID_VALUES)};
+}
+
 static weft_status open_deciders(const weft_options *o, search_desk *d)
 {
     const int64_t epochs = option_int(o, OPT_EPOCHS);
@@ -47,12 +57,7 @@ static weft_status open_deciders(const weft_options *o, search_desk *d)
                                  .reduction = option_int(o, OPT_REDUCTION),
                                  .trials = (int)trials};
     WEFT_TRY(sched_open(&schedule, &d->sched));
-    const searcher_desc search = {.kind = option_choice(o, OPT_SEARCHER),
-                                  .seed = (uint64_t)option_int(o, OPT_SEARCH_SEED),
-                                  .trials = trials,
-                                  .repeats = kind == SCHED_KIND_FIFO ? option_real(o, OPT_REPEAT_SHARE) : 0.0,
-                                  .univariate = option_flag(o, OPT_UNIVARIATE),
-                                  .grid = (int)option_int(o, OPT_GRID_VALUES)};
+    const searcher_desc search = desk_searcher(o, trials, kind == SCHED_KIND_FIFO);
     return searcher_open(d->space, &search, &d->searcher);
 }
 

@@ -47,6 +47,8 @@ typedef struct search_desk {
     bool lower; /* a lower score is the better one, for those who print */
 } search_desk;
 
+/* What options say of who suggests configurations; repeats: a configuration may be trained more than once. */
+searcher_desc desk_searcher(const weft_options *options, int64_t trials, bool repeats);
 /* WEFT_ERR_USAGE: options contradict each other, or the space. Writes nothing. */
 weft_status desk_check(const weft_options *options, const search_space *space);
 /*
