@@ -57,6 +57,14 @@ static weft_status check_values(const search_space *space, const double *values)
     return WEFT_OK;
 }
 
+/* A trial is in one state. */
+static void count_state(search_history *history, const search_trial *trial, int change)
+{
+    history->config[trial->config].running += trial->state == TRIAL_RUNNING ? change : 0;
+    history->ended += trial->state == TRIAL_ENDED ? change : 0;
+    history->parts += trial->state == TRIAL_PART ? change : 0;
+}
+
 weft_status history_begin(search_history *history, const double *values, int *trial)
 {
     WEFT_TRY(check_values(history->space, values));
@@ -68,35 +76,39 @@ weft_status history_begin(search_history *history, const double *values, int *tr
     if (config < 0) {
         WEFT_TRY(add_config(history, values, &config));
     }
-    history->config[config].running++;
     *trial = history->trials++;
-    history->trial[*trial] = (search_trial){config, TRIAL_RUNNING, (double)NAN, 0};
+    history->trial[*trial] = (search_trial){config, TRIAL_RUNNING, (double)NAN, 0.0};
+    count_state(history, &history->trial[*trial], 1);
     return WEFT_OK;
 }
 
-weft_status history_end(search_history *history, int64_t trial, trial_state state, double value, int64_t step)
+weft_status history_tell(search_history *history, int64_t trial, trial_state state, double share, double value)
 {
-    WEFT_CHECK(trial >= 0 && trial < history->trials && history->trial[trial].state == TRIAL_RUNNING, WEFT_ERR_USAGE,
-               "trial %" PRId64 " does not run: it has ended, or never began", trial);
-    WEFT_TRY(grow_array((void **)&history->end_order, sizeof *history->end_order, history->ended, &history->order_room,
+    WEFT_CHECK(trial >= 0 && trial < history->trials &&
+                   (history->trial[trial].state == TRIAL_RUNNING || history->trial[trial].state == TRIAL_PART),
+               WEFT_ERR_USAGE, "trial %" PRId64 " does not run: it has ended, or never began", trial);
+    WEFT_TRY(grow_array((void **)&history->news, sizeof *history->news, history->told, &history->news_room,
                         WEFT_MEM_SEARCH));
     search_trial *t = &history->trial[trial];
     search_config *config = &history->config[t->config];
+    count_state(history, t, -1);
     t->state = state;
-    t->step = step;
+    t->share = share;
     t->value = isfinite(value) ? value : (double)INFINITY;
-    config->running--;
+    count_state(history, t, 1);
     if (state == TRIAL_ENDED) {
-        history->end_order[history->ended++] = (int)trial;
         history_add(config, t->value);
     }
-    history->stopped += state == TRIAL_STOPPED;
+    if (state == TRIAL_ENDED || (state == TRIAL_PART && isfinite(value))) {
+        history->news[history->told++] = (search_news){(int)trial, share, t->value};
+        config->parts += state == TRIAL_PART;
+    }
     return WEFT_OK;
 }
 
 void history_free(search_history *history)
 {
-    WEFT_FREE_ALL(history->trial, history->config, history->end_order, history->values, history->coordinates);
+    WEFT_FREE_ALL(history->trial, history->config, history->news, history->values, history->coordinates);
     *history = (search_history){0};
 }
 

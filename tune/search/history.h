@@ -7,18 +7,26 @@
 
 #include "tune/space/space.h"
 
-typedef enum trial_state { TRIAL_RUNNING, TRIAL_ENDED, TRIAL_STOPPED, TRIAL_FORGOTTEN } trial_state;
+/* PART: it has a value after a part of its training, and pauses there, trains on, or was stopped. */
+typedef enum trial_state { TRIAL_RUNNING, TRIAL_PART, TRIAL_ENDED, TRIAL_FORGOTTEN } trial_state;
 
 typedef struct search_trial {
     int config;
     trial_state state;
     double value; /* INFINITY: diverged */
-    int64_t step; /* at which it was stopped */
+    double share; /* of a full training, after which it has the value */
 } search_trial;
+
+/* One value of a trial, after a share of a full training; 1: it ended. */
+typedef struct search_news {
+    int trial;
+    double share, value;
+} search_news;
 
 typedef struct search_config {
     int first;          /* its first trial */
-    int ended, running; /* of its trials */
+    int ended, running; /* of its trials; one that runs has no value yet */
+    int parts;          /* values after a part of a training, of all its trials */
     int diverged;       /* of those that ended */
     double sum;         /* of the values of those that ended and did not diverge */
 } search_config;
@@ -27,15 +35,17 @@ typedef struct search_history {
     const search_space *space;
     search_trial *trial;
     search_config *config;
-    int *end_order;               /* [ended]: trials in the order in which they ended */
+    search_news *news;            /* [told]: values in the order in which they were told */
     double *values, *coordinates; /* [configs, dimensions] */
-    int trials, configs, ended, stopped;
-    int trial_room, config_room, order_room, values_room, coordinates_room;
+    int trials, configs, told;
+    int ended, parts; /* trials in these states */
+    int trial_room, config_room, news_room, values_room, coordinates_room;
 } search_history;
 
 /* [out] trial: its number. */
 weft_status history_begin(search_history *history, const double *values, int *trial);
-weft_status history_end(search_history *history, int64_t trial, trial_state state, double value, int64_t step);
+/* state: TRIAL_PART, TRIAL_ENDED or TRIAL_FORGOTTEN; share: see search_trial. */
+weft_status history_tell(search_history *history, int64_t trial, trial_state state, double share, double value);
 void history_free(search_history *history);
 
 static inline const double *history_coordinates(const search_history *history, int config)

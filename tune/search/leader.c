@@ -20,6 +20,9 @@ static weft_status beliefs(searcher *s, double *mean, double *variance, int leas
     least[0] = least[1] = -1;
     for (int i = 0; i < m->known; i++) {
         gp_predict_point(m->gp, i, &mean[i], &variance[i]);
+        if (m->share[i] < 1.0) {
+            continue;
+        }
         if (least[0] < 0 || mean[i] < mean[least[0]]) {
             least[1] = least[0];
             least[0] = i;
@@ -37,6 +40,9 @@ weft_status leader_again(searcher *s, double *values)
     WEFT_TRY(beliefs(s, mean, variance, least));
     const search_surrogate *m = s->surrogate;
     for (int i = 0; i < m->known; i++) {
+        if (m->share[i] < 1.0) {
+            continue;
+        }
         const int other = i == least[0] ? least[1] : least[0];
         const double moves = variance[i] / sqrt(variance[i] + gp_noise(m->gp));
         const double gap = other >= 0 ? fabs(mean[i] - mean[other]) : 0.0;

@@ -29,8 +29,8 @@ typedef struct hunt {
 
 static double gain_of(const hunt *h, const double *values)
 {
-    double x[SPACE_DIMENSIONS_MAX], mean, variance;
-    surrogate_point(h->s->space, values, x);
+    double x[SURROGATE_DIMENSIONS], mean, variance;
+    surrogate_point(h->s->space, values, 1.0, x);
     gp_predict(h->m->gp, x, &mean, &variance);
     return gp_improvement(h->best, mean, sqrt(variance));
 }
@@ -115,13 +115,27 @@ static void consider_mutant(hunt *h, const double *values)
     consider(h, mutant);
 }
 
-/* The known configurations of the least posterior means, the least first. Returns how many. */
+static bool is_among(const int *list, int count, int number)
+{
+    for (int i = 0; i < count; i++) {
+        if (list[i] == number) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The known configurations of the least posterior means at the end of a training, the least first. Returns how many. */
 static int find_leaders(hunt *h, int leader[LEADERS])
 {
-    double least[LEADERS] = {INFINITY}, mean;
+    double least[LEADERS] = {INFINITY}, x[SURROGATE_DIMENSIONS], mean;
     int count = 0;
     for (int i = 0; i < h->m->known; i++) {
-        gp_predict(h->m->gp, h->m->x + (int64_t)i * h->s->space->count, &mean, NULL);
+        if (is_among(leader, count, h->m->config[i])) {
+            continue;
+        }
+        surrogate_point(h->s->space, history_values(&h->s->history, h->m->config[i]), 1.0, x);
+        gp_predict(h->m->gp, x, &mean, NULL);
         int place = count;
         while (place > 0 && mean < least[place - 1]) {
             place--;
@@ -176,7 +190,7 @@ static void climb(hunt *h)
 weft_status search_gp(searcher *s, double *values)
 {
     hunt h = {.s = s, .draws = search_draws_of(s)};
-    if (s->history.trials < START_TRIALS || s->history.ended < 2) {
+    if (s->history.trials < START_TRIALS || s->history.told < 2) {
         search_random(s->space, &h.draws, values);
         return WEFT_OK;
     }

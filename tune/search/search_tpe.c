@@ -2,9 +2,9 @@
  * tune/search/search_tpe.c: tree-structured Parzen estimators: of configurations that the density of good trials
  * proposes, the one that the density of the others expects least.
  *
- * The rules are those of Optuna 5: the first 10 trials are random; of n trials that ended or were stopped, the best
- * min(ceil(n / 10), 25) are good. Where too few have ended, stopped ones fill up, those that came farthest first.
- * Trials that run are not good. Of 24 draws from the good ones the largest ratio of densities wins.
+ * The rules are those of Optuna 5: the first 10 trials are random; of n trials that have a value, the best
+ * min(ceil(n / 10), 25) are good. Where too few have ended, others fill up, those that came farthest first.
+ * Trials without a value are not good. Of 24 draws from the good ones the largest ratio of densities wins.
  *
  * J. Bergstra, R. Bardenet, Y. Bengio, B. Kegl: Algorithms for hyper-parameter optimization. NeurIPS 2011.
  * S. Watanabe: Tree-structured Parzen estimator. arXiv:2304.11127.
@@ -77,14 +77,14 @@ static weft_status follow(searcher *s)
 /* ---- good trials and others -------------------------------------------------------------------------------------
  * */
 
-/* Ended ones by value, then stopped ones, the farthest first, then by value; of equal ones the earlier. */
+/* Ended ones by value, then the others, the farthest first, then by value; of equal ones the earlier. */
 static bool is_better(const search_trial *a, const search_trial *b)
 {
     if (a->state != b->state) {
         return a->state == TRIAL_ENDED;
     }
-    if (a->state == TRIAL_STOPPED && a->step != b->step) {
-        return a->step > b->step;
+    if (a->state == TRIAL_PART && a->share != b->share) {
+        return a->share > b->share;
     }
     return a->value < b->value;
 }
@@ -95,7 +95,7 @@ static int find_good(const search_history *history, int most, int *best)
     int count = 0;
     for (int trial = 0; trial < history->trials; trial++) {
         const search_trial *t = &history->trial[trial];
-        if (t->state != TRIAL_ENDED && t->state != TRIAL_STOPPED) {
+        if (t->state != TRIAL_ENDED && t->state != TRIAL_PART) {
             continue;
         }
         int place = count;
@@ -117,7 +117,7 @@ static void split(searcher *s)
     const search_history *history = &s->history;
     tpe_state *t = s->tpe;
     int best[MOST_GOOD];
-    const int finished = history->ended + history->stopped;
+    const int finished = history->ended + history->parts;
     const int good = find_good(history, (int)smaller((finished + 9) / 10, MOST_GOOD), best);
     for (int trial = 0; trial < history->trials; trial++) {
         t->good_place[trial] = -1;
@@ -169,7 +169,7 @@ weft_status search_tpe_densities(searcher *s, parzen **good, parzen **others)
 weft_status search_tpe(searcher *s, double *values)
 {
     search_draws draws = search_draws_of(s);
-    if (s->history.ended + s->history.stopped < START_TRIALS) {
+    if (s->history.ended + s->history.parts < START_TRIALS) {
         search_random(s->space, &draws, values);
         return WEFT_OK;
     }

@@ -1,4 +1,5 @@
 /* tune/search/searcher.c: see tune/search/searcher.h. */
+#include <assert.h>
 #include <math.h>
 
 #include "tune/search/leader.h"
@@ -72,15 +73,16 @@ weft_status searcher_begin(searcher *s, const double *values, int64_t *trial)
 
 weft_status searcher_report(searcher *s, int64_t trial, double value)
 {
-    return history_end(&s->history, trial, TRIAL_ENDED, value, 0);
+    return history_tell(&s->history, trial, TRIAL_ENDED, 1.0, value);
 }
 
-weft_status searcher_report_stopped(searcher *s, int64_t trial, int64_t step, double value)
+weft_status searcher_report_part(searcher *s, int64_t trial, double share, double value)
 {
-    return history_end(&s->history, trial, TRIAL_STOPPED, value, step);
+    assert(share > 0.0 && share < 1.0);
+    return history_tell(&s->history, trial, TRIAL_PART, share, value);
 }
 
 weft_status searcher_forget(searcher *s, int64_t trial)
 {
-    return history_end(&s->history, trial, TRIAL_FORGOTTEN, (double)NAN, 0);
+    return history_tell(&s->history, trial, TRIAL_FORGOTTEN, 1.0, (double)NAN);
 }

@@ -4,7 +4,7 @@
  *      WEFT_TRY(searcher_open(&space, &(searcher_desc){.kind = SEARCHER_AUTO, .seed = 1, .trials = 100}, &searcher));
  *      for (;;) {
  *          WEFT_TRY(searcher_suggest(searcher, values, &trial));       trial -1: nothing is left to try
- *          ...run it...
+ *          ...run it; on the way, if it pauses or is stopped: searcher_report_part(searcher, trial, share, loss)...
  *          WEFT_TRY(searcher_report(searcher, trial, loss));           in any order; less is better
  *      }
  *      WEFT_TRY(searcher_best(searcher, &best));
@@ -53,8 +53,8 @@ weft_status searcher_suggest(searcher *s, double *values, int64_t *trial);
 weft_status searcher_begin(searcher *s, const double *values, int64_t *trial);
 /* The trial has ended. A value that is not finite is worse than every other: it diverged. */
 weft_status searcher_report(searcher *s, int64_t trial, double value);
-/* The trial was stopped at this step, where it had this value. */
-weft_status searcher_report_stopped(searcher *s, int64_t trial, int64_t step, double value);
+/* The trial has this value after a share, in (0, 1), of a full training: it pauses, goes on, or was stopped there. */
+weft_status searcher_report_part(searcher *s, int64_t trial, double share, double value);
 /* The trial ended for reasons of its own, and says nothing about its configuration. */
 weft_status searcher_forget(searcher *s, int64_t trial);
 

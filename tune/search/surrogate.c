@@ -7,6 +7,7 @@
 
 #include "base/integer/integers.h"
 #include "base/sample.h"
+#include "tune/search/part_gain.h"
 
 enum { FIT_STEPS = 40, FITS_APART = 25, KNOWN_MOST = GP_POINTS_MAX - 100 /* the others are for those that run */ };
 static const double worst_reach = 3.0; /* in distances from the best tenth to the median */
@@ -15,28 +16,29 @@ void surrogate_close(search_surrogate *m)
 {
     if (m != NULL) {
         gp_close(m->gp);
-        WEFT_FREE_ALL(m->theta, m->category, m->x, m->y, m->runs, m->config, m);
+        WEFT_FREE_ALL(m->theta, m->category, m->x, m->y, m->runs, m->config, m->share, m);
     }
 }
 
-static weft_status surrogate_open(const search_space *space, search_surrogate **surrogate)
+static weft_status surrogate_open(const search_space *space, int dimensions, search_surrogate **surrogate)
 {
     search_surrogate *m = NULL;
     weft_status status = WEFT_OK;
-    const size_t dims = (size_t)space->count;
+    const size_t dims = (size_t)dimensions;
     WEFT_TRY(WEFT_NEW_ZERO(&m, 1, WEFT_MEM_SEARCH));
-    WEFT_TRY_GOTO(gp_open(space->count, &m->gp), status, done);
+    WEFT_TRY_GOTO(gp_open(dimensions, &m->gp), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&m->theta, dims + GP_VARIANCES, WEFT_MEM_SEARCH), status, done);
-    WEFT_TRY_GOTO(WEFT_NEW(&m->category, dims, WEFT_MEM_SEARCH), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&m->category, dims, WEFT_MEM_SEARCH), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&m->x, GP_POINTS_MAX * dims, WEFT_MEM_SEARCH), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&m->y, GP_POINTS_MAX, WEFT_MEM_SEARCH), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&m->runs, GP_POINTS_MAX, WEFT_MEM_SEARCH), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&m->config, GP_POINTS_MAX, WEFT_MEM_SEARCH), status, done);
-    gp_prior(space->count, m->theta);
+    WEFT_TRY_GOTO(WEFT_NEW(&m->share, GP_POINTS_MAX, WEFT_MEM_SEARCH), status, done);
+    gp_prior(dimensions, m->theta);
     for (int d = 0; d < space->count; d++) {
         m->category[d] = !space_is_ordered(&space->dimension[d]);
     }
-    m->data = (gp_data){0, space->count, m->x, m->category, m->y, m->runs};
+    m->data = (gp_data){0, dimensions, m->x, m->category, m->y, m->runs};
 done:
     if (status != WEFT_OK) {
         surrogate_close(m);
@@ -46,64 +48,100 @@ done:
     return status;
 }
 
-void surrogate_point(const search_space *space, const double *values, double *x)
+/* Shares of ratio 16 are as far from each other as the two ends of a dimension. */
+static double share_coordinate(double share)
+{
+    return 1.0 + log2(share) / 4.0;
+}
+
+void surrogate_point(const search_space *space, const double *values, double share, double *x)
 {
     for (int d = 0; d < space->count; d++) {
         const space_dimension *dimension = &space->dimension[d];
         x[d] = space_is_ordered(dimension) ? space_coordinate(dimension, values[d]) : values[d];
     }
+    x[space->count] = share_coordinate(share);
 }
 
 /* ---- points -----------------------------------------------------------------------------------------------------
  * */
 
 typedef struct ranked {
-    double score;
+    double score, share, runs;
     int config;
 } ranked;
 
 static int by_score(const void *a, const void *b)
 {
     const ranked *p = a, *q = b;
-    return p->score != q->score ? (p->score > q->score) - (p->score < q->score) : p->config - q->config;
+    if (p->score != q->score) {
+        return (p->score > q->score) - (p->score < q->score);
+    }
+    return p->config != q->config ? p->config - q->config : (p->share > q->share) - (p->share < q->share);
 }
 
-static void add_point(search_surrogate *m, const searcher *s, int config, double score, double runs)
+static int whole_ones_first(const void *a, const void *b)
+{
+    const ranked *p = a, *q = b;
+    return (p->share < 1.0) != (q->share < 1.0) ? (p->share < 1.0) - (q->share < 1.0) : by_score(a, b);
+}
+
+static void add_point(search_surrogate *m, const searcher *s, const ranked *point)
 {
     const int at = m->data.points++;
-    m->config[at] = config;
-    m->y[at] = score;
-    m->runs[at] = runs;
-    surrogate_point(s->space, history_values(&s->history, config), m->x + (int64_t)at * s->space->count);
+    double x[SURROGATE_DIMENSIONS];
+    m->config[at] = point->config;
+    m->share[at] = point->share;
+    m->y[at] = point->score;
+    m->runs[at] = point->runs;
+    surrogate_point(s->space, history_values(&s->history, point->config), point->share, x);
+    memcpy(m->x + (int64_t)at * m->data.dimensions, x, (size_t)m->data.dimensions * sizeof *x);
 }
 
-/* The best configurations of the first `ended` trials that ended, in the order of their scores. */
-static weft_status add_known(search_surrogate *m, const searcher *s, int ended)
+/* The mean score of each configuration of which trials ended, and values after parts, less what is gained from there.
+ * config [configs] of zeros, gain [told]: scratch. Returns how many. */
+static int rank_news(const search_history *history, int told, search_config *config, const double *gain, ranked *order)
+{
+    int count = 0;
+    for (int i = 0; i < told; i++) {
+        const search_news *news = &history->news[i];
+        const int c = history->trial[news->trial].config;
+        if (news->share == 1.0) {
+            history_add(&config[c], news->value);
+        } else {
+            order[count++] = (ranked){news->value - gain[i], news->share, 1.0, c};
+        }
+    }
+    for (int c = 0; c < history->configs; c++) {
+        if (config[c].ended > 0) {
+            order[count++] = (ranked){history_score(&config[c]), 1.0, (double)config[c].ended, c};
+        }
+    }
+    return count;
+}
+
+/* The best configurations of the first `told` values, in the order of their scores; whole trainings before parts. */
+static weft_status add_known(search_surrogate *m, const searcher *s, int told)
 {
     const search_history *history = &s->history;
     search_config *config = NULL;
     ranked *order = NULL;
-    int count = 0;
+    double *gain = NULL;
     weft_status status = WEFT_OK;
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(&config, history->configs, WEFT_MEM_WORKSPACE), status, done);
-    WEFT_TRY_GOTO(WEFT_NEW(&order, history->configs, WEFT_MEM_WORKSPACE), status, done);
-    for (int i = 0; i < ended; i++) {
-        const search_trial *trial = &history->trial[history->end_order[i]];
-        history_add(&config[trial->config], trial->value);
-    }
-    for (int c = 0; c < history->configs; c++) {
-        if (config[c].ended > 0) {
-            order[count++] = (ranked){history_score(&config[c]), c};
-        }
-    }
-    qsort(order, (size_t)count, sizeof *order, by_score);
+    WEFT_TRY_GOTO(WEFT_NEW(&order, told, WEFT_MEM_WORKSPACE), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW(&gain, told, WEFT_MEM_WORKSPACE), status, done);
+    WEFT_TRY_GOTO(part_gains(history, told, gain), status, done);
+    const int count = rank_news(history, told, config, gain, order);
+    qsort(order, (size_t)count, sizeof *order, whole_ones_first);
+    m->known = count < KNOWN_MOST ? count : KNOWN_MOST;
+    qsort(order, (size_t)m->known, sizeof *order, by_score);
     m->data.points = 0;
-    for (int i = 0; i < count && i < KNOWN_MOST; i++) {
-        add_point(m, s, order[i].config, order[i].score, (double)config[order[i].config].ended);
+    for (int i = 0; i < m->known; i++) {
+        add_point(m, s, &order[i]);
     }
-    m->known = m->data.points;
 done:
-    WEFT_FREE_ALL(config, order);
+    WEFT_FREE_ALL(config, order, gain);
     return status;
 }
 
@@ -137,34 +175,35 @@ static void make_plain(search_surrogate *m)
 /* ---- the model --------------------------------------------------------------------------------------------------
  * */
 
-/* Configurations that run join with the scores that are expected of them; those that have a score count one more run.
- * */
+/* Configurations that run join with the scores that are expected of them; those that have a score count one more run,
+ * and values after a part of a training stand for themselves. */
 static void add_running(search_surrogate *m, const searcher *s)
 {
     const search_history *history = &s->history;
     double value;
     for (int i = 0; i < m->known; i++) {
-        m->runs[i] += (double)history->config[m->config[i]].running;
+        m->runs[i] += m->share[i] == 1.0 ? (double)history->config[m->config[i]].running : 0.0;
     }
     for (int c = 0; c < history->configs && m->data.points < GP_POINTS_MAX; c++) {
-        if (history->config[c].running > 0 && history->config[c].ended == 0) {
-            add_point(m, s, c, 0.0, (double)history->config[c].running);
+        const search_config *config = &history->config[c];
+        if (config->running > 0 && config->ended == 0 && config->parts == 0) {
+            add_point(m, s, &(ranked){0.0, 1.0, (double)config->running, c});
         }
     }
     const int all = m->data.points;
     m->data.points = m->known;
     for (int i = m->known; i < all; i++) {
-        gp_predict(m->gp, m->x + (int64_t)i * s->space->count, &m->y[i], NULL);
+        gp_predict(m->gp, m->x + (int64_t)i * m->data.dimensions, &m->y[i], NULL);
     }
     m->data.points = all;
     (void)gp_condition(m->gp, &m->data, m->theta, &value, NULL);
 }
 
-/* The number of ended trials that theta is fitted to: a function of how many there are, that grows by steps. */
-static int fitted_for(int ended)
+/* The number of values that theta is fitted to: a function of how many there are, that grows by steps. */
+static int fitted_for(int told)
 {
     int fitted = 1;
-    for (int next = 1; next <= ended; next += 1 + next / FITS_APART) {
+    for (int next = 1; next <= told; next += 1 + next / FITS_APART) {
         fitted = next;
     }
     return fitted;
@@ -173,7 +212,7 @@ static int fitted_for(int ended)
 /* Begins at the prior, so that theta depends on the trials alone, and not on when they were asked for. */
 static weft_status fit(search_surrogate *m, const searcher *s)
 {
-    const int due = fitted_for(s->history.ended);
+    const int due = fitted_for(s->history.told);
     if (m->fitted != due) {
         WEFT_TRY(add_known(m, s, due));
         make_plain(m);
@@ -183,25 +222,40 @@ static weft_status fit(search_surrogate *m, const searcher *s)
     return WEFT_OK;
 }
 
+static bool has_parts(const search_history *history)
+{
+    for (int i = 0; i < history->told; i++) {
+        if (history->news[i].share < 1.0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 weft_status surrogate_update(searcher *s)
 {
     const search_history *history = &s->history;
+    const int dimensions = s->space->count + (has_parts(history) ? 1 : 0);
     double value;
+    if (s->surrogate != NULL && s->surrogate->data.dimensions != dimensions) {
+        surrogate_close(s->surrogate);
+        s->surrogate = NULL;
+    }
     if (s->surrogate == NULL) {
-        WEFT_TRY(surrogate_open(s->space, &s->surrogate));
+        WEFT_TRY(surrogate_open(s->space, dimensions, &s->surrogate));
     }
     search_surrogate *m = s->surrogate;
-    if (m->trials == history->trials && m->ended == history->ended && m->known > 0) {
+    if (m->trials == history->trials && m->told == history->told && m->known > 0) {
         return WEFT_OK;
     }
     WEFT_TRY(fit(m, s));
-    WEFT_TRY(add_known(m, s, history->ended));
+    WEFT_TRY(add_known(m, s, history->told));
     make_plain(m);
     WEFT_CHECK(gp_condition(m->gp, &m->data, m->theta, &value, NULL), WEFT_ERR_INTERNAL,
                "the covariance of %d configurations is not positive definite", m->known);
     add_running(m, s);
     m->trials = history->trials;
-    m->ended = history->ended;
+    m->told = history->told;
     return WEFT_OK;
 }
 

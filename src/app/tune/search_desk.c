@@ -113,7 +113,7 @@ static weft_status read_values(search_desk *d, const journal_line *line)
     return status;
 }
 
-/* What the searcher hears when a trial has come to its end; it looks for small numbers. */
+/* What the searcher hears of a trial that does not train on now; it looks for small numbers. */
 static weft_status tell_searcher(search_desk *d, int trial)
 {
     const sched_trial *t = sched_trial_at(d->sched, trial);
@@ -121,12 +121,14 @@ static weft_status tell_searcher(search_desk *d, int trial)
     case SCHED_COMPLETED:
         return searcher_report(d->searcher, trial, -t->best);
     case SCHED_STOPPED:
+    case SCHED_PAUSED:
         return t->diverged ? searcher_report(d->searcher, trial, (double)NAN)
-                           : searcher_report_stopped(d->searcher, trial, t->resource, -t->value);
+                           : searcher_report_part(d->searcher, trial,
+                                                  (double)t->resource / (double)sched_desc_of(d->sched)->max_resource,
+                                                  -t->best);
     case SCHED_REMOVED:
         return searcher_report(d->searcher, trial, (double)NAN);
     case SCHED_RUNNING:
-    case SCHED_PAUSED:
         break;
     }
     return WEFT_OK;

@@ -105,13 +105,13 @@ static void test_densities_that_grow_are_those_built_at_once(void **state)
             if (i % 10 == 9) {
                 continue; /* runs */
             }
-            ASSERT_OK(i % 7 == 3 ? searcher_report_stopped(one, trial, i % 5, value)
+            ASSERT_OK(i % 7 == 3 ? searcher_report_part(one, trial, 0.1 + 0.1 * (i % 5), value)
                                  : searcher_report(one, trial, value));
         }
     }
     ASSERT_OK(search_tpe_densities(s, &good[0], &others[0]));
     ASSERT_OK(search_tpe_densities(fresh, &good[1], &others[1]));
-    const int finished = s->history.ended + s->history.stopped;
+    const int finished = s->history.ended + s->history.parts;
     assert_int_equal(finished, 135);
     assert_int_equal(good[0]->count, (finished + 9) / 10);
     assert_int_equal(others[0]->count, 150 - good[0]->count);
@@ -142,7 +142,7 @@ static void test_stopped_trials_fill_up_what_is_good(void **state)
         if (i == 4 || i == 20) {
             ASSERT_OK(searcher_report(s, trial, 10.0 + i));
         } else {
-            ASSERT_OK(searcher_report_stopped(s, trial, i < 10 ? 3 : 1, i == 7 ? (double)NAN : 5.0 - i * 0.1));
+            ASSERT_OK(searcher_report_part(s, trial, i < 10 ? 0.3 : 0.1, i == 7 ? (double)NAN : 5.0 - i * 0.1));
         }
     }
     ASSERT_OK(search_tpe_densities(s, &good, &others));
