@@ -6,6 +6,7 @@
 
 #include "base/philox.h"
 #include "support/test.h"
+#include "tune/search/part_gain.h"
 #include "tune/search/searcher.h"
 
 static char none[] = "none", batch[] = "batch", layer[] = "layer";
@@ -114,6 +115,86 @@ static void test_models_find_the_least_loss(void **state)
     space_free(&space);
 }
 
+/* Every trial pauses after a tenth, every third trial after a third, and every ninth ends; all gain alike on the way. */
+static void report_parts(searcher *s, int trial, const double *values)
+{
+    ASSERT_OK(searcher_report_part(s, trial, 0.1, loss(values) + 3.0));
+    if (trial % 3 == 2) {
+        ASSERT_OK(searcher_report_part(s, trial, 0.3, loss(values) + 1.0));
+    }
+    if (trial % 9 == 8) {
+        ASSERT_OK(searcher_report(s, trial, loss(values)));
+    }
+}
+
+static void test_trials_that_pause_say_where_to_look(void **state)
+{
+    (void)state;
+    enum { TRIALS = 54 };
+    static const searcher_kind kinds[] = {SEARCHER_TPE, SEARCHER_GP};
+    static const double most[] = {0.3, 0.03};
+    double values[TRIALS][DIMENSIONS], next[2][DIMENSIONS];
+    search_space space;
+    make_space(&space);
+    for (int k = 0; k < 2; k++) {
+        searcher *s[2];
+        searcher_leader best;
+        int64_t trial;
+        double least = INFINITY;
+        for (int i = 0; i < 2; i++) {
+            ASSERT_OK(searcher_open(&space, &(searcher_desc){.kind = kinds[k], .seed = 1}, &s[i]));
+        }
+        for (int i = 0; i < TRIALS; i++) {
+            ASSERT_OK(searcher_suggest(s[0], values[i], &trial));
+            report_parts(s[0], i, values[i]);
+            ASSERT_OK(searcher_begin(s[1], values[i], &trial));
+            report_parts(s[1], i, values[i]);
+            least = fmin(least, loss(values[i]));
+        }
+        assert_true(least <= most[k]);
+        ASSERT_OK(searcher_best(s[0], &best));
+        assert_int_equal(best.trial % 9, 8); /* what has not ended is not the best */
+        for (int i = 0; i < 2; i++) {
+            ASSERT_OK(searcher_suggest(s[i], next[i], &trial));
+            searcher_close(s[i]);
+        }
+        assert_memory_equal(next[0], next[1], sizeof next[0]);
+    }
+    space_free(&space);
+}
+
+static void test_gains_are_those_of_trials_that_went_on(void **state)
+{
+    (void)state;
+    static const struct {
+        int trial;
+        double share, value, gain;
+    } told[] = {
+        {0, 0.1, 5.0, 2.05}, {1, 0.1, 7.0, 2.05}, {2, 0.1, 9.0, 2.05},  {0, 0.3, 3.0, 0.55}, {1, 0.3, 6.0, 0.55},
+        {0, 1.0, 2.0, 0.0},  {3, 0.2, 4.0, 0.55}, {4, 0.05, 8.0, 2.05}, {1, 0.5, 5.9, 0.0},  {5, 1.0, 1.0, 0.0},
+    };
+    enum { COUNT = sizeof told / sizeof *told };
+    double values[DIMENSIONS] = {0.01, 3.0, 1.0, 0.5}, gain[COUNT];
+    search_space space;
+    make_space(&space);
+    search_history history = {.space = &space};
+    int number;
+    for (int i = 0; i < 6; i++) {
+        ASSERT_OK(history_begin(&history, values, &number));
+    }
+    for (int i = 0; i < COUNT; i++) {
+        ASSERT_OK(history_tell(&history, told[i].trial, told[i].share < 1.0 ? TRIAL_PART : TRIAL_ENDED, told[i].share,
+                               told[i].value));
+    }
+    ASSERT_STATUS(history_tell(&history, 0, TRIAL_PART, 0.5, 1.0), WEFT_ERR_USAGE);
+    ASSERT_OK(part_gains(&history, COUNT, gain));
+    for (int i = 0; i < COUNT; i++) {
+        ASSERT_NEAR(gain[i], told[i].gain, 1e-12);
+    }
+    history_free(&history);
+    space_free(&space);
+}
+
 static bool same(const double *a, const double *b)
 {
     return a[LR] == b[LR] && a[LAYERS] == b[LAYERS] && a[NORM] == b[NORM] && a[DROPOUT] == b[DROPOUT];
@@ -216,6 +297,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_suggestions_repeat_and_a_replay_goes_on_alike),
         cmocka_unit_test(test_models_find_the_least_loss),
+        cmocka_unit_test(test_trials_that_pause_say_where_to_look),
+        cmocka_unit_test(test_gains_are_those_of_trials_that_went_on),
         cmocka_unit_test(test_leaders_run_again_at_the_end),
         cmocka_unit_test(test_what_diverges_or_is_forgotten_does_not_win),
         cmocka_unit_test(test_priors_draw_numbers_near),
