@@ -1,11 +1,12 @@
 /*
  * tune/search/surrogate.h: what a Gaussian process makes of a search's history.
  *
- * It knows up to 300 configurations, the best ones where there are more. Configurations that diverged count
- * as the worst that did not. Configurations that run now count with the score that is expected of them, so that
- * others are sought elsewhere. Where trials have values after parts of a training, the share is a dimension of its own,
- * and their values move by what trials gain from there to the end, in the median of those that went on. Scores that are far above the median are brought nearer to it first, so that a few bad
- * ones do not hide what tells the good ones apart.
+ * It knows up to 300 values, those of whole trainings and the best ones where there are more. Configurations that
+ * diverged count as the worst that did not. Configurations that run now count with the score that is expected of them,
+ * so that others are sought elsewhere. Where trials have values after parts of a training, the share is a dimension of
+ * its own, and their values move by what trials gain from there to the end (tune/search/part_gain.h). Scores that are
+ * far above the median are brought nearer to it first, so that a few bad ones do not hide what tells the good ones
+ * apart.
  */
 #pragma once
 

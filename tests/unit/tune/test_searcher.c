@@ -115,7 +115,7 @@ static void test_models_find_the_least_loss(void **state)
     space_free(&space);
 }
 
-/* Every trial pauses after a tenth, every third trial after a third, and every ninth ends; all gain alike on the way. */
+/* Every trial pauses after a tenth, every third one after a third, and every ninth ends; all gain alike on the way. */
 static void report_parts(searcher *s, int trial, const double *values)
 {
     ASSERT_OK(searcher_report_part(s, trial, 0.1, loss(values) + 3.0));
