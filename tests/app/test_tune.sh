@@ -68,6 +68,22 @@ ok ranks 4 "$weft" tune "${how[@]}" --scheduler fifo --ranks-per-trial 2 --run-d
 ok ranks 2 "$weft" tune "${how[@]}" --scheduler fifo --run-dir whole
 paste -d, <(cut -d, -f1,9- groups/summary.csv) <(cut -d, -f1,9- whole/summary.csv) | awk -F, '{ if ($2 != $(2 + NF / 2)) exit 1 }' || fail "groups try other configurations"
 
+# ---- more trials, and one that the user ends ----
+cp -r one more
+ok "$weft" tune "${how[@]}" --trials 9 --run-dir more --resume
+grep -q "was to have 6 trials, and has 9" err || fail "nothing says that there are more trials: $(cat err)"
+[ "$(tail -n +2 more/summary.csv | wc -l)" = 9 ] || fail "not 9 trials: $(cat more/summary.csv)"
+cmp <(facts more | sed -n 2,7p | cut -d, -f1,9-) <(facts one | sed -n 2,7p | cut -d, -f1,9-) || fail "the first 6 trials have other values"
+ok "$weft" tune "${how[@]}" --trials 9 --run-dir nine
+[ "$(facts nine | cut -d, -f1,9-)" = "$(facts more | cut -d, -f1,9-)" ] || fail "9 trials are others than 6 and 3 more"
+waits=$(grep -m1 ,paused, more/summary.csv | cut -d, -f1)
+printf '%s\n99\nx\n' "$waits" >more/cancel
+ok "$weft" tune "${how[@]}" --trials 40 --run-dir more --resume
+grep -q "'99' is no trial of the 9" err || fail "a trial that there is not is ended without a word: $(cat err)"
+grep -q "^$waits,failed,.*cancelled" more/summary.csv || fail "trial $waits goes on though it was ended: $(cat more/summary.csv)"
+ok "$weft" tune "${how[@]}" --trials 40 --run-dir more --resume
+grep -q "^$waits,failed,.*cancelled" more/summary.csv || fail "a replay forgets that trial $waits was ended"
+
 # ---- other kinds, and trials that fail ----
 python3 - <<'PY'
 import random

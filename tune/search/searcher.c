@@ -18,6 +18,11 @@ weft_status searcher_open(const search_space *space, const searcher_desc *desc, 
     return WEFT_OK;
 }
 
+void searcher_limit(searcher *s, int64_t trials)
+{
+    s->desc.trials = trials;
+}
+
 void searcher_close(searcher *s)
 {
     if (s != NULL) {

@@ -47,6 +47,8 @@ typedef struct searcher searcher;
 /* The space must outlive the searcher. WEFT_ERR_USAGE: what the kind cannot search, with the cure. */
 weft_status searcher_open(const search_space *space, const searcher_desc *desc, searcher **s);
 void searcher_close(searcher *s);
+/* The budget is another one from now on. */
+void searcher_limit(searcher *s, int64_t trials);
 /* [out] values [dimensions]; trial: its number from 0, or -1 if the grid is exhausted. The trial runs from now on. */
 weft_status searcher_suggest(searcher *s, double *values, int64_t *trial);
 /* A trial with these values [dimensions] runs: of a replay, or of the user's own. */

@@ -7,9 +7,10 @@
 
 #include "base/grow.h"
 #include "base/log.h"
+#include "base/number.h"
 #include "base/text/append.h"
 
-enum { BASE_BYTES = 1 << 16 };
+enum { BASE_BYTES = 1 << 16, CANCEL_BYTES = 1 << 16 };
 
 /* ---- the two that decide ----------------------------------------------------------------------------------------- */
 
@@ -38,7 +39,7 @@ searcher_desc desk_searcher(const weft_options *options, int64_t trials, bool re
 static weft_status open_deciders(const weft_options *o, search_desk *d)
 {
     const int64_t epochs = option_int(o, OPT_EPOCHS);
-    const int64_t trials = trials_of(o, d->space);
+    d->limit = trials_of(o, d->space);
     const sched_kind kind = option_choice(o, OPT_SCHEDULER);
     const bool graced = kind != SCHED_KIND_FIFO && kind != SCHED_HYPERBAND;
     d->unit = option_int(o, OPT_EVAL_EVERY);
@@ -54,10 +55,9 @@ static weft_status open_deciders(const weft_options *o, search_desk *d)
                                  .maximise = true,
                                  .max_resource = units,
                                  .grace = grace > 0 ? (grace + d->unit - 1) / d->unit : 0,
-                                 .reduction = option_int(o, OPT_REDUCTION),
-                                 .trials = (int)trials};
+                                 .reduction = option_int(o, OPT_REDUCTION)};
     WEFT_TRY(sched_open(&schedule, &d->sched));
-    const searcher_desc search = desk_searcher(o, trials, kind == SCHED_KIND_FIFO);
+    const searcher_desc search = desk_searcher(o, d->limit, kind == SCHED_KIND_FIFO);
     return searcher_open(d->space, &search, &d->searcher);
 }
 
@@ -134,6 +134,13 @@ static weft_status tell_searcher(search_desk *d, int trial)
     return WEFT_OK;
 }
 
+/* A trial that the user ended says nothing about its configuration. */
+static weft_status forget(search_desk *d, int trial)
+{
+    (void)snprintf(d->trial[trial].failed, DESK_WORDS, "cancelled");
+    return searcher_forget(d->searcher, trial);
+}
+
 static weft_status end_again(search_desk *d, const journal_line *line)
 {
     int64_t trial = 0;
@@ -163,6 +170,14 @@ static weft_status visit(void *self, const journal_line *line)
     if (strcmp(line->event, "report") == 0) {
         WEFT_TRY(json_get_bool(line->where, line->object, "lower", &d->lower));
     }
+    if (strcmp(line->event, "limit") == 0) {
+        WEFT_TRY(json_get_int(line->where, line->object, "trials", 1, INT32_MAX, &d->limit));
+        searcher_limit(d->searcher, d->limit);
+    }
+    if (strcmp(line->event, "remove") == 0 && json_find(line->object, "cancelled") != NULL) {
+        WEFT_TRY(json_get_int(line->where, line->object, "trial", 0, d->trials - 1, &trial));
+        return forget(d, (int)trial);
+    }
     if (strcmp(line->event, "report") == 0 || strcmp(line->event, "remove") == 0) {
         WEFT_TRY(json_get_int(line->where, line->object, "trial", 0, d->trials - 1, &trial));
         return tell_searcher(d, (int)trial);
@@ -175,7 +190,7 @@ static weft_status name_search(const weft_options *o, const search_desk *d, cons
                                char hex[JOURNAL_SPACE_BYTES])
 {
     static const option_id asked[] = {OPT_SEARCHER,  OPT_SEARCH_SEED, OPT_REPEAT_SHARE, OPT_UNIVARIATE, OPT_GRID_VALUES,
-                                      OPT_SCHEDULER, OPT_GRACE,       OPT_REDUCTION,    OPT_TRIALS,     OPTION_NONE};
+                                      OPT_SCHEDULER, OPT_GRACE,       OPT_REDUCTION,    OPTION_NONE};
     char *text = NULL;
     WEFT_TRY(WEFT_NEW_ZERO(&text, BASE_BYTES, WEFT_MEM_SEARCH));
     text_append(text, BASE_BYTES, "%016" PRIx64 "\n%s\n", space_digest(d->space), base);
@@ -187,17 +202,41 @@ static weft_status name_search(const weft_options *o, const search_desk *d, cons
     return WEFT_OK;
 }
 
-static weft_status open_journal(const char *path, const char *name, bool resume, search_desk *d)
+/* From now on as many trials as options say. Nothing is written where the journal says so already. */
+static weft_status set_limit(search_desk *d, int64_t before)
+{
+    json_writer *json;
+    const int64_t now = d->limit;
+    d->limit = before;
+    if (now == before) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(sched_limit(d->sched, (int)now));
+    searcher_limit(d->searcher, now);
+    d->limit = now;
+    WEFT_TRY(sched_log_limit(d->journal, (int)now, &json));
+    return journal_end(d->journal);
+}
+
+static weft_status open_journal(const char *name, bool resume, search_desk *d)
 {
     const journal_reader reader = {.space = name, .visit = visit, .self = d};
+    const int64_t asked = d->limit;
+    char path[FILE_PATH_MAX];
     journal_facts facts;
-    if (!resume) {
-        return journal_create(path, name, &d->journal);
-    }
-    WEFT_TRY(journal_resume(path, &reader, &facts, &d->journal));
+    WEFT_TRY(file_path(path, "%s/trials.jsonl", d->folder));
+    d->limit = 0;
+    WEFT_TRY(resume ? journal_resume(path, &reader, &facts, &d->journal) : journal_create(path, name, &d->journal));
+    const int64_t before = d->limit;
+    d->limit = asked;
     d->known = d->trials;
-    log_info("%s: %d trials are known", path, d->trials);
-    return WEFT_OK;
+    if (d->known > 0) {
+        log_info("%s: %d trials are known", path, d->trials);
+    }
+    if (before > 0 && before != asked) {
+        log_info("the search was to have %" PRId64 " trials, and has %" PRId64 " from now on", before, asked);
+    }
+    return set_limit(d, before);
 }
 
 weft_status desk_check(const weft_options *options, const search_space *space)
@@ -208,14 +247,14 @@ weft_status desk_check(const weft_options *options, const search_space *space)
     return status;
 }
 
-weft_status desk_open(const weft_options *options, const search_space *space, const char *path, const char *base,
+weft_status desk_open(const weft_options *options, const search_space *space, const char *folder, const char *base,
                       bool resume, search_desk *desk)
 {
     char name[JOURNAL_SPACE_BYTES];
-    *desk = (search_desk){.space = space};
+    *desk = (search_desk){.space = space, .folder = folder};
     WEFT_TRY(open_deciders(options, desk));
     WEFT_TRY(name_search(options, desk, base, name));
-    return open_journal(path, name, resume, desk);
+    return open_journal(name, resume, desk);
 }
 
 void desk_close(search_desk *d)
@@ -230,6 +269,69 @@ void desk_close(search_desk *d)
     *d = (search_desk){.space = NULL};
 }
 
+weft_status desk_trial_path(const char *folder, int trial, const char *name, char *path)
+{
+    return name != NULL ? file_path(path, "%s/trial-%04d/%s", folder, trial, name)
+                        : file_path(path, "%s/trial-%04d", folder, trial);
+}
+
+/* ---- trials that the user ends ----------------------------------------------------------------------------------- */
+
+static weft_status cancel(search_desk *d, int trial)
+{
+    json_writer *json;
+    WEFT_TRY(sched_remove(d->sched, trial));
+    WEFT_TRY(sched_log_remove(d->journal, trial, &json));
+    json_bool(json, "cancelled", true);
+    WEFT_TRY(journal_end(d->journal));
+    return forget(d, trial);
+}
+
+/* One line of the file. What is no trial that could go on is told and does nothing. */
+static weft_status hear_line(search_desk *d, const char *path, const char *line, const char *end)
+{
+    char text[32];
+    int64_t trial;
+    (void)snprintf(text, sizeof text, "%.*s", (int)(end - line), line);
+    const bool number = number_parse_int(text, &trial) && trial >= 0;
+    const sched_trial *t = number && trial < d->trials ? sched_trial_at(d->sched, (int)trial) : NULL;
+    if (t == NULL) {
+        log_warn("%s: '%s' is no trial of the %d that have begun: a line has one number", path, text, d->trials);
+        return WEFT_OK;
+    }
+    d->trial[trial].ends = t->state == SCHED_RUNNING;
+    return t->state == SCHED_PAUSED ? cancel(d, (int)trial) : WEFT_OK;
+}
+
+/* Lines of the file behind those that were read before. */
+static weft_status hear_lines(search_desk *d, const char *path, const char *text, size_t bytes)
+{
+    const char *line = text + (d->cancel_bytes <= bytes ? d->cancel_bytes : 0), *stop;
+    while ((stop = strchr(line, '\n')) != NULL) {
+        WEFT_TRY(hear_line(d, path, line, stop));
+        line = stop + 1;
+        d->cancel_bytes = (size_t)(line - text);
+    }
+    return WEFT_OK;
+}
+
+static weft_status hear_user(search_desk *d)
+{
+    char path[FILE_PATH_MAX], *text = NULL;
+    size_t bytes = 0;
+    if (file_path(path, "%s/cancel", d->folder) != WEFT_OK || !file_exists(path)) {
+        return WEFT_OK;
+    }
+    if (file_read_text(path, CANCEL_BYTES, &text, &bytes) != WEFT_OK) {
+        log_warn("trials that are to end: %s", weft_error_message());
+        weft_error_clear();
+        return WEFT_OK;
+    }
+    const weft_status status = hear_lines(d, path, text, bytes);
+    weft_free(text);
+    return status;
+}
+
 /* ---- work -------------------------------------------------------------------------------------------------------- */
 
 static int64_t epochs_of(const search_desk *d, int64_t resource)
@@ -237,21 +339,26 @@ static int64_t epochs_of(const search_desk *d, int64_t resource)
     return resource * d->unit;
 }
 
-/* A trial that ran when the journal ended goes on first. */
-static bool find_running(search_desk *d, desk_order *order)
+static desk_order order_of(const search_desk *d, int trial, int64_t from, int64_t until)
 {
-    for (; d->again < d->known; ++d->again) {
+    return (desk_order){
+        .trial = trial, .from = epochs_of(d, from), .until = epochs_of(d, until), .seed = d->trial[trial].seed};
+}
+
+/* A trial that ran when the journal ended goes on first. [out] found: there is one, and order is its order. */
+static weft_status find_running(search_desk *d, desk_order *order, bool *found)
+{
+    *found = false;
+    for (; d->again < d->known && !*found; ++d->again) {
         const sched_trial *t = sched_trial_at(d->sched, d->again);
-        if (t->state == SCHED_RUNNING) {
-            *order = (desk_order){.trial = d->again,
-                                  .from = epochs_of(d, t->resource),
-                                  .until = epochs_of(d, t->until),
-                                  .seed = d->trial[d->again].seed};
-            d->again += 1;
-            return true;
+        if (t->state == SCHED_RUNNING && d->trial[d->again].ends) {
+            WEFT_TRY(cancel(d, d->again));
+        } else if (t->state == SCHED_RUNNING) {
+            *order = order_of(d, d->again, t->resource, t->until);
+            *found = true;
         }
     }
-    return false;
+    return WEFT_OK;
 }
 
 /* A configuration for the trial that the scheduler has begun. */
@@ -273,8 +380,11 @@ weft_status desk_next(search_desk *d, desk_order *order)
 {
     sched_work work;
     json_writer *json;
-    if (find_running(d, order)) {
-        return WEFT_OK;
+    bool found;
+    WEFT_TRY(hear_user(d));
+    WEFT_TRY(find_running(d, order, &found));
+    if (found) {
+        return journal_commit(d->journal);
     }
     WEFT_TRY(sched_next(d->sched, &work));
     *order = (desk_order){.over = work.action == SCHED_DONE, .waits = work.action == SCHED_WAIT};
@@ -287,10 +397,7 @@ weft_status desk_next(search_desk *d, desk_order *order)
         write_values(json, &d->trial[work.trial], d->space->count);
     }
     WEFT_TRY(journal_end(d->journal));
-    *order = (desk_order){.trial = work.trial,
-                          .from = epochs_of(d, work.from),
-                          .until = epochs_of(d, work.until),
-                          .seed = d->trial[work.trial].seed};
+    *order = order_of(d, work.trial, work.from, work.until);
     return journal_commit(d->journal);
 }
 
@@ -301,6 +408,12 @@ weft_status desk_report(search_desk *d, int trial, int64_t epoch, double score, 
     const int64_t resource = (epoch + d->unit - 1) / d->unit;
     const bool news = resource > sched_trial_at(d->sched, trial)->resource;
     *stops = false;
+    WEFT_TRY(hear_user(d));
+    if (sched_trial_at(d->sched, trial)->state == SCHED_RUNNING && d->trial[trial].ends) {
+        *stops = true;
+        WEFT_TRY(cancel(d, trial));
+        return journal_commit(d->journal);
+    }
     if (!news || sched_trial_at(d->sched, trial)->state != SCHED_RUNNING) {
         return WEFT_OK;
     }
@@ -326,7 +439,7 @@ weft_status desk_end(search_desk *d, int trial, double seconds, const char *fail
     WEFT_TRY(journal_begin(d->journal, "end", &json));
     json_int(json, "trial", trial);
     json_real(json, "seconds", seconds);
-    if (failed != NULL) {
+    if (failed != NULL && d->trial[trial].failed[0] == '\0') {
         (void)snprintf(d->trial[trial].failed, DESK_WORDS, "%s", failed);
         json_text(json, "failed", d->trial[trial].failed);
     }

@@ -8,6 +8,9 @@
  *     desk_fail(trial, ...)           a trial that cannot be trained is a result, too
  *     desk_close
  *
+ * A file `cancel` in the search's folder has numbers of trials that the user ends, a line each: those that pause end at
+ * once, those that train at their next score.
+ *
  * One process calls; nothing here knows ranks. Scores are turned so that the larger one is the better one.
  */
 #pragma once
@@ -23,7 +26,8 @@ typedef struct desk_trial {
     double *values; /* [dimensions] */
     uint64_t seed;
     double seconds;          /* of training, over all its parts */
-    char failed[DESK_WORDS]; /* why it cannot be trained; "": nothing failed */
+    bool ends;               /* the user has said so */
+    char failed[DESK_WORDS]; /* why it does not train on; "": nothing failed */
 } desk_trial;
 
 typedef struct desk_order {
@@ -36,15 +40,18 @@ typedef struct desk_order {
 
 typedef struct search_desk {
     const search_space *space;
-    int64_t unit; /* epochs between scores, which are the scheduler's resource */
+    const char *folder;
+    int64_t limit; /* trials that are begun */
+    int64_t unit;  /* epochs between scores, which are the scheduler's resource */
     sched *sched;
     searcher *searcher;
     journal *journal;
     desk_trial *trial; /* [trials] */
     int trials, room;
-    int known;  /* trials of a journal that was read again */
-    int again;  /* of those, trials below this were looked at for those that ran when it ended */
-    bool lower; /* a lower score is the better one, for those who print */
+    int known;           /* trials of a journal that was read again */
+    int again;           /* of those, trials below this were looked at for those that ran when it ended */
+    size_t cancel_bytes; /* of the file `cancel` that were read */
+    bool lower;          /* a lower score is the better one, for those who print */
 } search_desk;
 
 /* What options say of who suggests configurations; repeats: a configuration may be trained more than once. */
@@ -52,12 +59,15 @@ searcher_desc desk_searcher(const weft_options *options, int64_t trials, bool re
 /* WEFT_ERR_USAGE: options contradict each other, or the space. Writes nothing. */
 weft_status desk_check(const weft_options *options, const search_space *space);
 /*
- * options: of `weft tune`. path: of the journal. base: names all that scores depend on beside the space, in words; a
- * journal of another search is refused with WEFT_ERR_USAGE. resume: it is read again, where there is one. Free with
- * desk_close, also after a failure.
+ * options: of `weft tune`. folder: exists and outlives the desk; the journal is its trials.jsonl. base: names all that
+ * scores depend on beside the space, in words; a journal of another search is refused with WEFT_ERR_USAGE. resume: it
+ * is read again, where there is one, and goes on to the number of trials that options say now. Free with desk_close,
+ * also after a failure.
  */
-weft_status desk_open(const weft_options *options, const search_space *space, const char *path, const char *base,
+weft_status desk_open(const weft_options *options, const search_space *space, const char *folder, const char *base,
                       bool resume, search_desk *desk);
+/* [out] path [FILE_PATH_MAX]: of a trial's folder, or of a file in it; name NULL: the folder. */
+weft_status desk_trial_path(const char *folder, int trial, const char *name, char *path);
 void desk_close(search_desk *desk);
 
 weft_status desk_next(search_desk *desk, desk_order *order);

@@ -146,7 +146,7 @@ static weft_status open_desk(search_state *s)
     WEFT_TRY(folder_make(s->folder));
     WEFT_TRY(WEFT_NEW(&base, BASE_BYTES, WEFT_MEM_GENERAL));
     weft_status status = name_base(s, base);
-    status = status == WEFT_OK ? desk_open(s->options, &s->space, path, base, resume, &s->desk) : status;
+    status = status == WEFT_OK ? desk_open(s->options, &s->space, s->folder, base, resume, &s->desk) : status;
     weft_free(base);
     return status;
 }
@@ -236,8 +236,7 @@ static void drop_checkpoint(const search_state *s, int trial)
 {
     char path[FILE_PATH_MAX];
     const sched_state state = sched_trial_at(s->desk.sched, trial)->state;
-    if (state == SCHED_RUNNING || state == SCHED_PAUSED ||
-        file_path(path, "%s/trial-%04d/ckpt", s->folder, trial) != WEFT_OK) {
+    if (state == SCHED_RUNNING || state == SCHED_PAUSED || desk_trial_path(s->folder, trial, "ckpt", path) != WEFT_OK) {
         return;
     }
     if (file_exists(path) && folder_remove(path) != WEFT_OK) {

@@ -93,9 +93,9 @@ void search_tell(search_state *s, bool now)
         return;
     }
     const int count = rank_trials(s, order);
-    log_info("%d of %" PRId64 " trials: %d complete, %d paused, %d stopped, %d failed", s->desk.trials,
-             option_int(s->options, OPT_TRIALS), count_states(s, SCHED_COMPLETED), count_states(s, SCHED_PAUSED),
-             count_states(s, SCHED_STOPPED), count_states(s, SCHED_REMOVED));
+    log_info("%d of %" PRId64 " trials: %d complete, %d paused, %d stopped, %d failed", s->desk.trials, s->desk.limit,
+             count_states(s, SCHED_COMPLETED), count_states(s, SCHED_PAUSED), count_states(s, SCHED_STOPPED),
+             count_states(s, SCHED_REMOVED));
     for (int i = 0; i < count && i < TOLD; ++i) {
         const sched_trial *t = facts_of(s, order[i].trial);
         say_values(s, order[i].trial, text);

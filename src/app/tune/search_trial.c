@@ -40,7 +40,7 @@ weft_status search_trial_options(const search_state *s, int trial, uint64_t seed
     if (trial == SEARCH_NO_FOLDER) {
         return WEFT_OK;
     }
-    WEFT_TRY(file_path(folder, "%s/trial-%04d", s->folder, trial));
+    WEFT_TRY(desk_trial_path(s->folder, trial, NULL, folder));
     WEFT_TRY(option_assign(*options, "run-dir", folder));
     WEFT_TRY(option_assign(*options, "resume", "on"));
     return option_flag(asked, OPT_VERBOSE) ? WEFT_OK : option_assign(*options, "quiet", "on");
