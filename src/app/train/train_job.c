@@ -47,6 +47,7 @@ static weft_status plan_checkpoints(train_job *job)
     job->checkpoints.options = context->options;
     job->checkpoints.data_hash = job->work.hash;
     job->checkpoints.moments = job->work.moments;
+    job->checkpoints.passing = job->passing;
     job->checkpoints.threads = context->placement.threads;
     job->checkpoints.self = job;
     job->checkpoints.asked_to_stop = job->stop.asked;
@@ -130,7 +131,7 @@ static weft_status train(train_job *job)
     job->report.last_line = job->report.started;
     job->report.observer = train_report_observer(&job->report, job->observers);
     log_start(job);
-    WEFT_TRY(train_load_begin(&job->report.load, context));
+    WEFT_TRY(job->passing ? WEFT_OK : train_load_begin(&job->report.load, context));
     weft_status status = run_epochs(job);
     train_load_end(&job->report.load);
     WEFT_TRY(status);

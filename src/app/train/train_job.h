@@ -42,6 +42,7 @@ typedef struct train_job {
     train_stop stop;
     const train_observer *observers; /* the caller's, which hear of every fit; NULL: none */
     bool keeps;                      /* the data stay open over several fits; set before train_job_open */
+    bool passing;                    /* one fit of many: no checkpoint at its end, and nobody looks at other programs */
     workload work;
     /* The context's options when the job was opened. */
     const weft_options *first;

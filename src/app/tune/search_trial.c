@@ -133,7 +133,7 @@ static weft_status open_job(search_state *s, const weft_options *options)
     const double begin = clock_seconds();
     WEFT_TRY(comm_agree(s->group, option_copy(options, &s->job_began)));
     WEFT_TRY(train_job_create(&s->job));
-    s->job->keeps = true;
+    s->job->keeps = s->job->passing = true;
     s->job->observers = &s->observer;
     s->job->stop = (train_stop){.asked = asked_to_stop, .training = signals_training};
     weft_status status = app_context_open_within(&s->world, s->group, s->job_began, "trial", 0.0, &s->context);

@@ -27,6 +27,7 @@ typedef struct train_checkpoints {
     int64_t every_epochs;         /* epochs between checkpoints; 0: epochs do not matter */
     int64_t every_steps;          /* steps between checkpoints; 0: steps do not matter */
     double every_s;               /* seconds between checkpoints; 0: time does not matter */
+    bool passing;                 /* nobody goes on from the end: a training that is over writes none */
     /* The last checkpoint must be complete at this clock_seconds() of rank 0; 0: no limit. The keeper assumes a next
      * step as long as the last one, and evaluations and a checkpoint as long as the longest so far. */
     double stop_at;
