@@ -36,6 +36,25 @@ ok "$weft" train --config one/best.toml --run-dir alone
 cmp alone/weights.npz "one/trial-$(printf %04d "$best")/weights.npz" || fail "the best trial is another training than weft train gives"
 [ -z "$(find one -name ckpt -path "*trial-$(printf %04d "$best")*")" ] || fail "a trial that is over keeps its checkpoint"
 
+ok "$weft" report one --out page.html
+ok "$weft" report one --format md --out page.md
+! grep -q "left out" page.html || fail "a figure of a search cannot be drawn: $(grep "left out" page.html)"
+grep -q "Leading trials" page.html && grep -q "| $best | complete |" page.md || fail "the page has not the best trial: $(cat page.md)"
+python3 - one <<'PY' || fail "search.json does not say what summary.csv says"
+import csv, json, sys
+page = json.load(open(sys.argv[1] + "/search.json"))
+rows = list(csv.DictReader(open(sys.argv[1] + "/summary.csv")))
+kinds = {d["title"].split(",")[0]: d for d in page["drawings"]}
+assert len(kinds) == 5, kinds.keys()
+scores = [float(r["best_score"]) for r in rows]
+best = kinds["Best score so far"]["series"][0]["y"]
+assert all(abs(b - max(scores[: i + 1])) < 1e-6 for i, b in enumerate(best)), (best, scores)
+assert [s["name"] for s in kinds["Settings and scores"]["series"]] == ["log10 lr", "hidden", "dropout", "score"]
+curve = {s["name"]: s for s in kinds["Scores of the leading trials"]["series"]}[f"trial {page['trials'][0]['trial']}"]
+assert curve["x"] == list(range(1, len(curve["x"]) + 1)) and abs(max(curve["y"]) - max(scores)) < 1e-6
+assert all(0 <= v <= 100 for v in kinds["What each setting explains of the score by itself"]["series"][0]["values"])
+PY
+
 # ---- ends that come early ----
 for seconds in 0.4 0.9 1.5; do
     timeout -s KILL $seconds "$weft" tune "${how[@]}" --run-dir killed >/dev/null 2>&1

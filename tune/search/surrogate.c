@@ -10,7 +10,8 @@
 #include "tune/search/part_gain.h"
 
 enum { FIT_STEPS = 40, FITS_APART = 25, KNOWN_MOST = GP_POINTS_MAX - 100 /* the others are for those that run */ };
-static const double worst_reach = 3.0; /* in distances from the best tenth to the median */
+static const double least_noise = 1e-12; /* of scores of variance 1, where any is needed */
+static const double worst_reach = 3.0;   /* in distances from the best tenth to the median */
 
 void surrogate_close(search_surrogate *m)
 {
@@ -175,12 +176,28 @@ static void make_plain(search_surrogate *m)
 /* ---- the model --------------------------------------------------------------------------------------------------
  * */
 
+/* Scores without noise leave the covariance of near points singular: it gets as much noise as it takes. theta stays, for
+ * it is a function of the trials that it was fitted to. */
+static weft_status condition(search_surrogate *m)
+{
+    double *noise = &m->theta[m->data.dimensions + 1], value;
+    const double fitted = *noise;
+    bool definite = gp_condition(m->gp, &m->data, m->theta, &value, NULL);
+    for (double raised = least_noise; !definite && raised <= 1.0; raised *= 10.0) {
+        *noise = fmax(fitted, log(raised));
+        definite = gp_condition(m->gp, &m->data, m->theta, &value, NULL);
+    }
+    *noise = fitted;
+    WEFT_CHECK(definite, WEFT_ERR_INTERNAL, "the covariance of %d configurations is not positive definite",
+               m->data.points);
+    return WEFT_OK;
+}
+
 /* Configurations that run join with the scores that are expected of them; those that have a score count one more run,
  * and values after a part of a training stand for themselves. */
-static void add_running(search_surrogate *m, const searcher *s)
+static weft_status add_running(search_surrogate *m, const searcher *s)
 {
     const search_history *history = &s->history;
-    double value;
     for (int i = 0; i < m->known; i++) {
         m->runs[i] += m->share[i] == 1.0 ? (double)history->config[m->config[i]].running : 0.0;
     }
@@ -196,7 +213,7 @@ static void add_running(search_surrogate *m, const searcher *s)
         gp_predict(m->gp, m->x + (int64_t)i * m->data.dimensions, &m->y[i], NULL);
     }
     m->data.points = all;
-    (void)gp_condition(m->gp, &m->data, m->theta, &value, NULL);
+    return condition(m);
 }
 
 /* The number of values that theta is fitted to: a function of how many there are, that grows by steps. */
@@ -236,7 +253,6 @@ weft_status surrogate_update(searcher *s)
 {
     const search_history *history = &s->history;
     const int dimensions = s->space->count + (has_parts(history) ? 1 : 0);
-    double value;
     if (s->surrogate != NULL && s->surrogate->data.dimensions != dimensions) {
         surrogate_close(s->surrogate);
         s->surrogate = NULL;
@@ -251,9 +267,8 @@ weft_status surrogate_update(searcher *s)
     WEFT_TRY(fit(m, s));
     WEFT_TRY(add_known(m, s, history->told));
     make_plain(m);
-    WEFT_CHECK(gp_condition(m->gp, &m->data, m->theta, &value, NULL), WEFT_ERR_INTERNAL,
-               "the covariance of %d configurations is not positive definite", m->known);
-    add_running(m, s);
+    WEFT_TRY(condition(m));
+    WEFT_TRY(add_running(m, s));
     m->trials = history->trials;
     m->told = history->told;
     return WEFT_OK;

@@ -170,11 +170,27 @@ static void find_members(run_record *run)
     }
 }
 
+/* A search has one file for a report. */
+static weft_status open_search(run_record *run, const char *path)
+{
+    name_of(run->folder, run->name);
+    run->search = true;
+    WEFT_TRY(remember(run, json_read_object(path, DOCUMENT_MAX, &run->summary_document, &run->summary),
+                      "search.json cannot be used: "));
+    record_figures_make(run);
+    return run->failed;
+}
+
 weft_status record_open(const char *folder, run_record *run)
 {
-    char manifest[FILE_PATH_MAX], summary[FILE_PATH_MAX], metrics[FILE_PATH_MAX], explain[FILE_PATH_MAX];
+    char search[FILE_PATH_MAX], manifest[FILE_PATH_MAX], summary[FILE_PATH_MAX], metrics[FILE_PATH_MAX],
+        explain[FILE_PATH_MAX];
     memset(run, 0, sizeof *run);
     WEFT_TRY(file_path(run->folder, "%s", folder));
+    WEFT_TRY(file_path(search, "%s/search.json", folder));
+    if (file_exists(search)) {
+        return open_search(run, search);
+    }
     WEFT_TRY(file_path(manifest, "%s/run.json", folder));
     WEFT_TRY(file_path(summary, "%s/summary.json", folder));
     WEFT_TRY(file_path(metrics, "%s/metrics.jsonl", folder));

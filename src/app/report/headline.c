@@ -7,6 +7,10 @@
 
 void section_title(const run_record *run, char *title, size_t bytes)
 {
+    if (run->search) {
+        snprintf(title, bytes, "search · %.200s", json_string(run->summary, "data", "unknown data"));
+        return;
+    }
     const char *data = json_string(run->data, "name", "unknown data");
     const char *model = record_option(run, "model");
     snprintf(title, bytes, "%.200s%s%.100s", data, model[0] != '\0' ? " · " : "", model);

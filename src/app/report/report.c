@@ -5,10 +5,14 @@
 
 static void write_run(report_text *out, run_record *run)
 {
+    static void (*const of_search[])(report_text *, run_record *) = {section_search, section_figures, section_facts};
     static void (*const sections[])(report_text *, run_record *) = {
         section_headline, section_learning, section_outcome,       section_indexes, section_figures, section_time,
         section_second,   section_advice,   section_communication, section_facts,   section_ranks,   section_settings};
-    for (size_t i = 0; i < sizeof sections / sizeof *sections; ++i) {
+    for (size_t i = 0; run->search && i < sizeof of_search / sizeof *of_search; ++i) {
+        of_search[i](out, run);
+    }
+    for (size_t i = 0; !run->search && i < sizeof sections / sizeof *sections; ++i) {
         sections[i](out, run);
     }
 }

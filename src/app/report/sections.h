@@ -15,6 +15,7 @@ weft_status report_write(report_text *out, run_record *runs, int count);
 /* [out] title: "quickstart · sage" */
 void section_title(const run_record *run, char *title, size_t bytes);
 
+void section_search(report_text *out, run_record *run);        /* report_search.c: the page of a search */
 void section_headline(report_text *out, run_record *run);      /* headline.c: what happened, and the main figures */
 void section_learning(report_text *out, run_record *run);      /* learning.c: loss and scores over epochs, runs */
 void section_outcome(report_text *out, run_record *run);       /* report_outcome.c: figures by class or by task */

@@ -72,6 +72,19 @@ static weft_status add_trial(search_desk *d, const double *values, uint64_t seed
     return WEFT_OK;
 }
 
+static int64_t epochs_of(const search_desk *d, int64_t resource)
+{
+    return resource * d->unit;
+}
+
+static weft_status add_score(search_desk *d, int trial)
+{
+    const sched_trial *t = sched_trial_at(d->sched, trial);
+    WEFT_TRY(grow_array((void **)&d->score, sizeof *d->score, d->scores, &d->score_room, WEFT_MEM_SEARCH));
+    d->score[d->scores++] = (desk_score){trial, epochs_of(d, t->resource), t->value};
+    return WEFT_OK;
+}
+
 /* Trials of one configuration have seeds of their own. */
 static uint64_t seed_of(const search_desk *d, const double *values)
 {
@@ -180,6 +193,7 @@ static weft_status visit(void *self, const journal_line *line)
     }
     if (strcmp(line->event, "report") == 0 || strcmp(line->event, "remove") == 0) {
         WEFT_TRY(json_get_int(line->where, line->object, "trial", 0, d->trials - 1, &trial));
+        WEFT_TRY(strcmp(line->event, "report") == 0 ? add_score(d, (int)trial) : WEFT_OK);
         return tell_searcher(d, (int)trial);
     }
     return WEFT_OK;
@@ -262,7 +276,7 @@ void desk_close(search_desk *d)
     for (int i = 0; i < d->trials; ++i) {
         weft_free(d->trial[i].values);
     }
-    weft_free(d->trial);
+    WEFT_FREE_ALL(d->trial, d->score);
     journal_close(d->journal);
     searcher_close(d->searcher);
     sched_close(d->sched);
@@ -333,11 +347,6 @@ static weft_status hear_user(search_desk *d)
 }
 
 /* ---- work -------------------------------------------------------------------------------------------------------- */
-
-static int64_t epochs_of(const search_desk *d, int64_t resource)
-{
-    return resource * d->unit;
-}
 
 static desk_order order_of(const search_desk *d, int trial, int64_t from, int64_t until)
 {
@@ -418,6 +427,7 @@ weft_status desk_report(search_desk *d, int trial, int64_t epoch, double score, 
         return WEFT_OK;
     }
     WEFT_TRY(sched_report(d->sched, trial, resource, score, &decision));
+    WEFT_TRY(add_score(d, trial));
     WEFT_TRY(sched_log_report(d->journal, trial, resource, score, decision, &json));
     json_bool(json, "lower", d->lower);
     WEFT_TRY(journal_end(d->journal));

@@ -30,6 +30,13 @@ typedef struct desk_trial {
     char failed[DESK_WORDS]; /* why it does not train on; "": nothing failed */
 } desk_trial;
 
+/* One report of a trial; the larger value is the better one. */
+typedef struct desk_score {
+    int trial;
+    int64_t epoch;
+    double value;
+} desk_score;
+
 typedef struct desk_order {
     bool over;  /* nothing is left to train */
     bool waits; /* nothing until a trial that trains reports */
@@ -48,6 +55,8 @@ typedef struct search_desk {
     journal *journal;
     desk_trial *trial; /* [trials] */
     int trials, room;
+    desk_score *score; /* [scores] all reports, in their order */
+    int scores, score_room;
     int known;           /* trials of a journal that was read again */
     int again;           /* of those, trials below this were looked at for those that ran when it ended */
     size_t cancel_bytes; /* of the file `cancel` that were read */

@@ -17,7 +17,7 @@ static const double tell_every = 30.0;
 static const char *const state_names[] = {"runs", "paused", "stopped", "complete", "failed"};
 
 /* A score as it was measured. */
-static double measured(const search_state *s, double score)
+double search_measured(const search_state *s, double score)
 {
     return s->desk.lower ? -score : score;
 }
@@ -27,44 +27,42 @@ static const sched_trial *facts_of(const search_state *s, int trial)
     return sched_trial_at(s->desk.sched, trial);
 }
 
-static int64_t epoch_of(const search_state *s, int64_t resource)
+int64_t search_epoch_of(const search_state *s, int64_t resource)
 {
     const int64_t epoch = resource * s->desk.unit, most = option_int(s->options, OPT_EPOCHS);
     return epoch < most ? epoch : most;
 }
 
-/* "lr 0.01, hidden 32" */
-static void say_values(const search_state *s, int trial, char text[TEXT_BYTES])
+const char *search_state_name(int state)
+{
+    return state_names[state];
+}
+
+void search_say_values(const search_state *s, int trial, char *text, size_t bytes)
 {
     char value[SPACE_TEXT_MAX];
     text[0] = '\0';
     for (int d = 0; d < s->space.count; ++d) {
         const space_dimension *dimension = &s->space.dimension[d];
-        text_append(text, TEXT_BYTES, "%s%s %s", d > 0 ? ", " : "", dimension->name,
+        text_append(text, bytes, "%s%s %s", d > 0 ? ", " : "", dimension->name,
                     space_value_text(dimension, s->desk.trial[trial].values[d], value));
     }
 }
 
 /* ---- the log ----------------------------------------------------------------------------------------------------- */
 
-typedef struct ranked {
-    int trial;
-    double best;
-} ranked;
-
 static int by_score(const void *a, const void *b)
 {
-    const ranked *x = a, *y = b;
+    const search_ranked *x = a, *y = b;
     return x->best != y->best ? (x->best < y->best) - (x->best > y->best) : x->trial - y->trial;
 }
 
-/* [out] order: [trials] those with a score, the best first; returns how many. */
-static int rank_trials(const search_state *s, ranked *order)
+int search_rank_trials(const search_state *s, search_ranked *order)
 {
     int count = 0;
     for (int i = 0; i < s->desk.trials; ++i) {
         if (!isnan(facts_of(s, i)->best)) {
-            order[count++] = (ranked){i, facts_of(s, i)->best};
+            order[count++] = (search_ranked){i, facts_of(s, i)->best};
         }
     }
     qsort(order, (size_t)count, sizeof *order, by_score);
@@ -82,7 +80,7 @@ static int count_states(const search_state *s, sched_state state)
 
 void search_tell(search_state *s, bool now)
 {
-    ranked *order = NULL;
+    search_ranked *order = NULL;
     char text[TEXT_BYTES];
     if (!now && clock_seconds() - s->told_at < tell_every) {
         return;
@@ -92,16 +90,16 @@ void search_tell(search_state *s, bool now)
         weft_error_clear();
         return;
     }
-    const int count = rank_trials(s, order);
+    const int count = search_rank_trials(s, order);
     log_info("%d of %" PRId64 " trials: %d complete, %d paused, %d stopped, %d failed", s->desk.trials, s->desk.limit,
              count_states(s, SCHED_COMPLETED), count_states(s, SCHED_PAUSED), count_states(s, SCHED_STOPPED),
              count_states(s, SCHED_REMOVED));
     for (int i = 0; i < count && i < TOLD; ++i) {
         const sched_trial *t = facts_of(s, order[i].trial);
-        say_values(s, order[i].trial, text);
+        search_say_values(s, order[i].trial, text, sizeof text);
         log_info("  trial %4d  %10.5g at epoch %" PRId64 " of %" PRId64 ", %s: %s", order[i].trial,
-                 measured(s, t->best), epoch_of(s, t->best_resource), epoch_of(s, t->resource), state_names[t->state],
-                 text);
+                 search_measured(s, t->best), search_epoch_of(s, t->best_resource), search_epoch_of(s, t->resource),
+                 state_names[t->state], text);
     }
     weft_free(order);
 }
@@ -148,11 +146,12 @@ static weft_status write_csv(const search_state *s)
     for (int i = 0; i < s->desk.trials; ++i) {
         const sched_trial *t = facts_of(s, i);
         const desk_trial *own = &s->desk.trial[i];
-        fprintf(out, "%d,%s,%" PRId64, i, t->diverged ? "diverged" : state_names[t->state], epoch_of(s, t->resource));
-        write_number(out, measured(s, t->value));
-        write_number(out, measured(s, t->best));
-        fprintf(out, ",%" PRId64 ",%.3f,%" PRIu64, isnan(t->best) ? 0 : epoch_of(s, t->best_resource), own->seconds,
-                own->seed + (uint64_t)option_int(s->options, OPT_SEED));
+        fprintf(out, "%d,%s,%" PRId64, i, t->diverged ? "diverged" : state_names[t->state],
+                search_epoch_of(s, t->resource));
+        write_number(out, search_measured(s, t->value));
+        write_number(out, search_measured(s, t->best));
+        fprintf(out, ",%" PRId64 ",%.3f,%" PRIu64, isnan(t->best) ? 0 : search_epoch_of(s, t->best_resource),
+                own->seconds, own->seed + (uint64_t)option_int(s->options, OPT_SEED));
         for (int d = 0; d < s->space.count; ++d) {
             fprintf(out, ",%s", space_value_text(&s->space.dimension[d], own->values[d], value));
         }
@@ -184,6 +183,7 @@ weft_status search_write(search_state *s)
     int best = -1;
     WEFT_TRY(desk_best(&s->desk, &best));
     WEFT_TRY(write_csv(s));
+    WEFT_TRY(search_write_page(s));
     return best >= 0 ? write_best(s, best) : WEFT_OK;
 }
 
@@ -207,10 +207,11 @@ weft_status search_print(search_state *s)
         return WEFT_OK;
     }
     const sched_trial *t = facts_of(s, best);
-    say_values(s, best, text);
-    printf("best: trial %d, validation score %.6g at epoch %" PRId64 ": %s\n", best, measured(s, t->best),
-           epoch_of(s, t->best_resource), text);
-    printf("its options: %s/best.toml (weft train --config %s/best.toml); all trials: %s/summary.csv\n", s->folder,
-           s->folder, s->folder);
+    search_say_values(s, best, text, sizeof text);
+    printf("best: trial %d, validation score %.6g at epoch %" PRId64 ": %s\n", best, search_measured(s, t->best),
+           search_epoch_of(s, t->best_resource), text);
+    printf("its options: %s/best.toml (weft train --config %s/best.toml); all trials: %s/summary.csv; a page of them: "
+           "weft report %s\n",
+           s->folder, s->folder, s->folder, s->folder);
     return WEFT_OK;
 }

@@ -61,5 +61,18 @@ weft_status search_trial_options(const search_state *s, int trial, uint64_t seed
 /* Rank 0 (app/tune/search_print.c): a table of the leading trials on the log, every 30 s; files of the result; what
  * stdout has. */
 void search_tell(search_state *s, bool now);
+/* A score as it was measured; the epoch that a scheduler's resource is; "paused"; "lr 0.01, hidden 32". */
+double search_measured(const search_state *s, double score);
+int64_t search_epoch_of(const search_state *s, int64_t resource);
+const char *search_state_name(int state);
+void search_say_values(const search_state *s, int trial, char *text, size_t bytes);
+typedef struct search_ranked {
+    int trial;
+    double best;
+} search_ranked;
+/* [out] order: [trials] those with a score, the best first; returns how many. */
+int search_rank_trials(const search_state *s, search_ranked *order);
+/* search.json, for weft report (app/tune/search_page.c). */
+weft_status search_write_page(search_state *s);
 weft_status search_write(search_state *s);
 weft_status search_print(search_state *s);

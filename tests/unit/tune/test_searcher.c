@@ -6,6 +6,7 @@
 
 #include "base/philox.h"
 #include "support/test.h"
+#include "tune/search/importance.h"
 #include "tune/search/part_gain.h"
 #include "tune/search/searcher.h"
 
@@ -163,6 +164,34 @@ static void test_trials_that_pause_say_where_to_look(void **state)
     space_free(&space);
 }
 
+/* Of 2 x + y, uniform x and y explain 4/5 and 1/5 of the variance. */
+static void test_importance_is_the_share_of_the_variance(void **state)
+{
+    (void)state;
+    enum { TRIALS = 100 };
+    static const double want[DIMENSIONS] = {[LR] = 0.8, [DROPOUT] = 0.2};
+    double values[DIMENSIONS], share[DIMENSIONS];
+    search_space space;
+    searcher *s;
+    int64_t trial;
+    make_space(&space);
+    ASSERT_OK(searcher_open(&space, &(searcher_desc){.kind = SEARCHER_RANDOM, .seed = 3}, &s));
+    ASSERT_OK(searcher_importance(s, share));
+    assert_true(isnan(share[LR]));
+    for (int i = 0; i < TRIALS; i++) {
+        ASSERT_OK(searcher_suggest(s, values, &trial));
+        ASSERT_OK(searcher_report(s, trial,
+                                  2.0 * space_coordinate(&space.dimension[LR], values[LR]) +
+                                      space_coordinate(&space.dimension[DROPOUT], values[DROPOUT])));
+    }
+    ASSERT_OK(searcher_importance(s, share));
+    for (int d = 0; d < DIMENSIONS; d++) {
+        ASSERT_NEAR(share[d], want[d], 0.1);
+    }
+    searcher_close(s);
+    space_free(&space);
+}
+
 static void test_gains_are_those_of_trials_that_went_on(void **state)
 {
     (void)state;
@@ -298,6 +327,7 @@ int main(void)
         cmocka_unit_test(test_suggestions_repeat_and_a_replay_goes_on_alike),
         cmocka_unit_test(test_models_find_the_least_loss),
         cmocka_unit_test(test_trials_that_pause_say_where_to_look),
+        cmocka_unit_test(test_importance_is_the_share_of_the_variance),
         cmocka_unit_test(test_gains_are_those_of_trials_that_went_on),
         cmocka_unit_test(test_leaders_run_again_at_the_end),
         cmocka_unit_test(test_what_diverges_or_is_forgotten_does_not_win),
