@@ -6,8 +6,8 @@
 
 #include "tune/search/surrogate.h"
 
-/* Others are averaged over OTHERS random configurations, the same ones for every value; LEVELS: values of a dimension
- * that has more. */
+/* Others are averaged over OTHERS configurations that fill the space evenly, the same ones for every value; LEVELS: values
+ * of a dimension that has more. */
 enum { OTHERS = 64, LEVELS = 8 };
 
 typedef struct variance {
@@ -30,11 +30,9 @@ static double variance_of(const variance *v)
 
 static void draw_others(const searcher *s, double *values)
 {
-    search_draws draws = {s->desc.seed, UINT32_MAX, 0};
+    search_draws draws = {s->desc.seed, UINT32_MAX - 1, 0};
     for (int i = 0; i < OTHERS; i++) {
-        for (int d = 0; d < s->space->count; d++) {
-            values[(int64_t)i * s->space->count + d] = space_value(&s->space->dimension[d], search_draw(&draws));
-        }
+        search_even_point(s, (uint32_t)i, &draws, values + (int64_t)i * s->space->count);
     }
 }
 

@@ -55,7 +55,8 @@ weft_status part_gains(const search_history *history, int told, double *gain)
     for (int i = 0; i < told; i++) {
         gain[i] = 0.0;
     }
-    for (double share = share_below(history, told, 1.0); share > 0.0; share = share_below(history, told, share)) {
+    double share = 1.0;
+    while ((share = share_below(history, told, share)) > 0.0) {
         const double median = gain_from(history, told, share, later, gain, found);
         larger = isnan(median) ? larger : median;
         for (int i = 0; i < told; i++) {

@@ -15,16 +15,21 @@
 
 static const uint64_t grid_most = 1ull << 48;
 
-void search_sobol(const searcher *s, double *values)
+void search_even_point(const searcher *s, uint32_t index, search_draws *draws, double *values)
 {
-    search_draws shifts = {s->desc.seed, UINT32_MAX, 0}, draws = search_draws_of(s);
+    search_draws shifts = {s->desc.seed, UINT32_MAX, 0};
     for (int d = 0; d < s->space->count; d++) {
         const uint32_t shift = (uint32_t)(search_draw(&shifts) * 0x1p32);
-        const double at = d < SOBOL_DIMENSIONS
-                              ? ((double)(sobol_coordinate((uint32_t)s->history.trials, d) ^ shift) + 0.5) * 0x1p-32
-                              : search_draw(&draws);
+        const double at =
+            d < SOBOL_DIMENSIONS ? ((double)(sobol_coordinate(index, d) ^ shift) + 0.5) * 0x1p-32 : search_draw(draws);
         values[d] = space_value(&s->space->dimension[d], at);
     }
+}
+
+void search_sobol(const searcher *s, double *values)
+{
+    search_draws draws = search_draws_of(s);
+    search_even_point(s, (uint32_t)s->history.trials, &draws, values);
 }
 
 static uint64_t steps(const space_dimension *dimension, const searcher_desc *desc)

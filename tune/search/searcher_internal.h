@@ -36,6 +36,8 @@ static inline double search_draw(search_draws *draws)
 
 /* One configuration at random. Where there is a prior, every other number is drawn near to it. */
 void search_random(const search_space *space, search_draws *draws, double *values);
+/* Point `index` of those that fill the space evenly (tune/search/search_even.c); draws: of dimensions past the 21st. */
+void search_even_point(const searcher *s, uint32_t index, search_draws *draws, double *values);
 /* The kinds. [out] values [dimensions] */
 void search_sobol(const searcher *s, double *values);
 bool search_grid(const searcher *s, double *values); /* false: exhausted */

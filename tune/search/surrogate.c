@@ -176,8 +176,8 @@ static void make_plain(search_surrogate *m)
 /* ---- the model --------------------------------------------------------------------------------------------------
  * */
 
-/* Scores without noise leave the covariance of near points singular: it gets as much noise as it takes. theta stays, for
- * it is a function of the trials that it was fitted to. */
+/* Scores without noise leave the covariance of near points singular: it gets as much noise as it takes. theta stays,
+ * for it is a function of the trials that it was fitted to. */
 static weft_status condition(search_surrogate *m)
 {
     double *noise = &m->theta[m->data.dimensions + 1], value;
