@@ -6,8 +6,8 @@
 
 #include "tune/search/surrogate.h"
 
-/* Others are averaged over OTHERS configurations that fill the space evenly, the same ones for every value; LEVELS: values
- * of a dimension that has more. */
+/* Others are averaged over OTHERS configurations that fill the space evenly, the same ones for every value. A dimension
+ * of more values has LEVELS of them. */
 enum { OTHERS = 64, LEVELS = 8 };
 
 typedef struct variance {
