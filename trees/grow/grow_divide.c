@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/grow.h"
 #include "trees/grow/grow_state.h"
 
@@ -185,7 +186,9 @@ weft_status grow_divide_rows(tree_grower *g, int picks)
 {
     weft_status status = reserve(&g->batch, picks, g->data->columns);
     if (status == WEFT_OK) {
+        const double begun = clock_seconds();
         divide_all_rows(g, picks);
+        g->exchange.seconds.division += clock_seconds() - begun;
     }
     g->batch.first = g->nodes;
     g->batch.builds = 0;

@@ -44,6 +44,12 @@ typedef struct growth_work {
     int64_t scanned;           /* nodes whose best split was looked for */
 } growth_work;
 
+/* Seconds of a rank in the parts of growth that have counts of their own. */
+typedef struct growth_seconds {
+    double sums, division, scans; /* of `summed`, of `divided` rows, of `scanned` nodes */
+    double exchange;              /* until messages had come, those waited for with them */
+} growth_seconds;
+
 /* Shape of trees and data that the work of a tree follows from. */
 typedef struct growth_shape {
     int64_t rows;         /* on which the tree is grown, of all ranks */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/failure/failure.h"
 #include "base/grow.h"
 
@@ -279,12 +280,13 @@ static weft_status scatter(tree_histograms *h, const weft_tensor *list, const we
         node[n].before = numbers;
         numbers += growth_width(node[n].rows);
     }
+    const double begun = clock_seconds();
     const weft_status local = add_nodes(h, list, pair, node, nodes, numbers);
+    h->exchange->seconds.sums += clock_seconds() - begun;
     h->failed = h->failed == WEFT_OK ? local : h->failed;
     set_shares(h, numbers);
     WEFT_TRY(comm_plan_recut(h->plan, h->count));
-    WEFT_TRY(comm_post(h->plan));
-    WEFT_TRY(comm_wait(h->plan));
+    WEFT_TRY(exchange_run(h->exchange, h->plan));
 #pragma omp parallel for schedule(static) num_threads(h->hal->threads) if (nodes > 1)
     for (int n = 0; n < nodes; ++n) {
         take_node(h, &node[n], numbers);
@@ -304,8 +306,10 @@ weft_status histograms_build(tree_histograms *h, const weft_tensor *list, const 
     int64_t narrow = nodes - wide;
     growth_add_scatters(&h->exchange->work, wide, narrow, all_cells(h));
     if (h->plan == NULL) {
-        h->failed = build_here(h, list, pair, node, nodes);
-        return h->failed;
+        const double begun = clock_seconds();
+        const weft_status status = build_here(h, list, pair, node, nodes);
+        h->exchange->seconds.sums += clock_seconds() - begun;
+        return status;
     }
     weft_status status = WEFT_OK;
     for (int64_t at = 0, part; at < nodes && status == WEFT_OK; at += part) {
@@ -336,8 +340,10 @@ static void scan(const tree_histograms *h, const split_rule *rule, const int *sl
 weft_status histograms_best(tree_histograms *h, const split_rule *rule, const int *slot, const split_node *node,
                             int nodes, tree_split *best)
 {
+    const double begun = clock_seconds();
     h->exchange->work.scanned += nodes;
     scan(h, rule, slot, node, nodes, best);
+    h->exchange->seconds.scans += clock_seconds() - begun;
     return exchange_best(h->exchange, best, nodes);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "trees/data/tree_columns.h"
 
 _Static_assert(offsetof(tree_split, right) == SPLIT_HEAD_BYTES, "a record of a split without a set is its head");
@@ -78,14 +79,20 @@ void exchange_destroy(rank_exchange *x)
 
 weft_status exchange_agree(rank_exchange *x, weft_status local)
 {
+    const double begun = clock_seconds();
     growth_add_call(&x->work, AGREE_BYTES);
-    return comm_agree(x->comm, local);
+    const weft_status status = comm_agree(x->comm, local);
+    x->seconds.exchange += clock_seconds() - begun;
+    return status;
 }
 
-static weft_status run(comm_plan *plan)
+weft_status exchange_run(rank_exchange *x, comm_plan *plan)
 {
+    const double begun = clock_seconds();
     WEFT_TRY(comm_post(plan));
-    return comm_wait(plan);
+    const weft_status status = comm_wait(plan);
+    x->seconds.exchange += clock_seconds() - begun;
+    return status;
 }
 
 weft_status exchange_most(rank_exchange *x, double largest[3])
@@ -95,7 +102,7 @@ weft_status exchange_most(rank_exchange *x, double largest[3])
         return WEFT_OK;
     }
     memcpy(x->largest, largest, sizeof x->largest);
-    WEFT_TRY(run(x->most));
+    WEFT_TRY(exchange_run(x, x->most));
     memcpy(largest, x->largest, sizeof x->largest);
     return WEFT_OK;
 }
@@ -108,7 +115,7 @@ weft_status exchange_sum(rank_exchange *x, int64_t *number, int64_t count)
         const int64_t part = count - at < most ? count - at : most;
         memcpy(x->number, number + at, (size_t)part * sizeof *number);
         WEFT_TRY(comm_plan_shorten(x->sum, part));
-        WEFT_TRY(run(x->sum));
+        WEFT_TRY(exchange_run(x, x->sum));
         memcpy(number + at, x->number, (size_t)part * sizeof *number);
     }
     return WEFT_OK;
@@ -125,7 +132,7 @@ weft_status exchange_best(rank_exchange *x, tree_split *split, int64_t count)
             memcpy(x->record + (size_t)i * record, &split[at + i], record);
         }
         WEFT_TRY(comm_plan_shorten(x->best, part * x->record_bytes));
-        WEFT_TRY(run(x->best));
+        WEFT_TRY(exchange_run(x, x->best));
         for (int64_t i = 0; i < part; ++i) {
             memcpy(&split[at + i], x->record + (size_t)i * record, record);
         }

@@ -18,12 +18,15 @@ typedef struct rank_exchange {
     int64_t *number;              /* [EXCHANGE_BYTES / 8] vector of `sum` */
     char *record;                 /* [EXCHANGE_BYTES] vector of `best` */
     int64_t record_bytes;
-    growth_work work; /* sent so far; also what histograms add */
+    growth_work work; /* so far; also what others add */
+    growth_seconds seconds;
 } rank_exchange;
 
 /* sets: splits may be by sets of categories, which are sent then. Collective. */
 weft_status exchange_create(weft_comm *comm, bool sets, rank_exchange *exchange);
 void exchange_destroy(rank_exchange *exchange); /* zeros are fine */
+/* Posts a plan and waits for it, counting the seconds. Collective. */
+weft_status exchange_run(rank_exchange *exchange, comm_plan *plan);
 /* As comm_agree(), counted. Collective. */
 weft_status exchange_agree(rank_exchange *exchange, weft_status local);
 /* [in, out] largest: of all ranks. Collective. */

@@ -254,6 +254,11 @@ const growth_work *grower_work(const tree_grower *grower)
     return &grower->exchange.work;
 }
 
+const growth_seconds *grower_seconds(const tree_grower *grower)
+{
+    return &grower->exchange.seconds;
+}
+
 uint64_t grower_bytes(const tree_grower *g)
 {
     return histograms_bytes(&g->histograms) + (uint64_t)g->rows.capacity * 2 * sizeof(int32_t) +

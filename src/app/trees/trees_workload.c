@@ -425,6 +425,7 @@ const workload_ops trees_workload = {
     .row_title = {"row", "row"},
     .shows_answers = true,
     .plan_facts = plan_facts,
+    .print_plan = trees_print_scaling,
     .result_facts = result_facts,
     .recognise = trees_recognise,
 };
