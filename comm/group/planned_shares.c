@@ -158,7 +158,7 @@ weft_status comm_plan_recut(comm_plan *plan, const int64_t *count)
     const int me = comm_rank(cut->comm);
     plan->owned = (coll_range){cut->begin[me] / element, cut->bytes[me] / element};
     schedule_again(&plan->schedule);
-    if (coll_cut_total(cut) > 0 && comm_size(cut->comm) > 1) {
+    if (comm_size(cut->comm) > 1) { /* also of empty shares: the flags of the board count posts */
         coll_cut_scatter_build(&plan->schedule, cut);
         plan->cost = coll_cut_scatter_cost(cut);
     }

@@ -387,7 +387,7 @@ static void result_facts(const workload *work, fact_list *list)
     facts_real(list, "binning_s", "binning", "s", "in which columns were cut into bins", job->binning);
 }
 
-static const option_id recorded[] = {OPT_TREE_QUANTILE, OPT_TREE_NDCG, OPTION_NONE};
+static const option_id recorded[] = {OPT_TREE_QUANTILE, OPT_TREE_NDCG, OPT_ABSENT, OPTION_NONE};
 static const char *const model_head[] = {"{\"learner\"", "tree\n", "tree\r\n", NULL};
 
 const workload_ops trees_workload = {
