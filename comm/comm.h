@@ -208,8 +208,8 @@ typedef struct comm_allreduce_desc {
  * names. */
 weft_status comm_allreduce_plan(weft_comm *comm, const comm_allreduce_desc *desc, comm_plan **plan);
 
-/* From the next post on a plan by recursive-doubling without `before` reduces the first `count` elements, at most as many
- * as it was made for. Takes no memory. Local: all ranks must pass the same, and nobody checks. */
+/* From the next post on a plan by recursive-doubling without `before` reduces the first `count` elements, at most as
+ * many as it was made for. Takes no memory. Local: all ranks must pass the same, and nobody checks. */
 weft_status comm_plan_shorten(comm_plan *plan, int64_t count);
 
 /*
@@ -235,8 +235,8 @@ typedef struct comm_shares_desc {
 } comm_shares_desc;
 weft_status comm_allgather_plan(weft_comm *comm, const comm_shares_desc *desc, comm_plan **plan);
 weft_status comm_reduce_scatter_plan(weft_comm *comm, const comm_shares_desc *desc, comm_plan **plan);
-/* From the next post on a reduce-scatter has these shares, none longer than it was made for. count: [P] elements; copied.
- * Takes no memory. Local: all ranks must pass the same, and nobody checks. */
+/* From the next post on a reduce-scatter has these shares, none longer than it was made for. count: [P] elements;
+ * copied. Takes no memory. Local: all ranks must pass the same, and nobody checks. */
 weft_status comm_plan_recut(comm_plan *plan, const int64_t *count);
 
 typedef struct comm_bcast_desc {

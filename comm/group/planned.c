@@ -34,9 +34,9 @@ static void describe(const comm_allreduce_desc *desc, const coll_algorithm *chos
     bool named = desc->name != NULL;
     snprintf(text, OPERATION_NAME_BYTES, "%s %s of %lld %s %s%s%s%s on lane %s%s%s%s", half_name(desc->half),
              chosen->name, (long long)desc->count, weft_dtype_name(desc->dtype),
-             desc->merge != NULL ? "merged" : plan_op_name(desc->op),
-             encoded ? ", " : "", encoded ? wire_name(desc->wire) : "", encoded ? " on the wire," : "",
-             comm_lane_name(desc->lane), named ? " (" : "", named ? desc->name : "", named ? ")" : "");
+             desc->merge != NULL ? "merged" : plan_op_name(desc->op), encoded ? ", " : "",
+             encoded ? wire_name(desc->wire) : "", encoded ? " on the wire," : "", comm_lane_name(desc->lane),
+             named ? " (" : "", named ? desc->name : "", named ? ")" : "");
 }
 
 static weft_status check_form(const comm_allreduce_desc *desc)
@@ -70,8 +70,7 @@ static weft_status check(const comm_allreduce_desc *desc)
                "an all-reduce of %lld elements without a buffer", (long long)desc->count);
     WEFT_CHECK(desc->merge != NULL || hal_reduces(desc->dtype, (hal_reduction)desc->op), WEFT_ERR_UNSUPPORTED,
                "sums of %s overflow: use a wider type", weft_dtype_name(desc->dtype));
-    WEFT_CHECK(desc->merge == NULL ||
-                   (desc->dtype == WEFT_DTYPE_U8 && desc->algorithm == COMM_ALGO_RECURSIVE_DOUBLING),
+    WEFT_CHECK(desc->merge == NULL || (desc->dtype == WEFT_DTYPE_U8 && desc->algorithm == COMM_ALGO_RECURSIVE_DOUBLING),
                WEFT_ERR_UNSUPPORTED, "bytes alone are merged, by recursive-doubling");
     return check_form(desc);
 }

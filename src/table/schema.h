@@ -130,8 +130,8 @@ weft_status schema_find_named(const char *path, const table_schema *schema, cons
                               int64_t *column);
 /* Bytes of one row as memory and stores hold it. */
 int64_t schema_row_bytes(const table_schema *schema);
-/* "column 'NAME'", or "column N", from 1, where its name is empty or a row has more cells than the table has columns, for
- * messages. Returns text. */
+/* "column 'NAME'", or "column N", from 1, where its name is empty or a row has more cells than the table has columns,
+ * for messages. Returns text. */
 const char *schema_say(const table_schema *schema, int64_t column, char text[96]);
 /* Logs a line for each column, SCHEMA_LINES at most: name, kind, role, missing cells, range or number of words.
  * Warns of a target that is constant or partly missing, and of no target. */

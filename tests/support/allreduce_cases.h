@@ -584,9 +584,8 @@ static weft_status hier_merged(weft_comm *comm, void *argument)
 }
 
 static const comm_case allreduce_cases[] = {
-    {"values", hier_values},     {"halves", hier_halves},   {"auto_halves", hier_auto_halves},
-    {"wire", hier_wire},         {"special", hier_special}, {"refused", hier_refused},
-    {"mismatch", hier_mismatch}, {"stats", hier_stats},     {"position", hier_position},
-    {"merged", hier_merged},
+    {"values", hier_values},     {"halves", hier_halves},   {"auto_halves", hier_auto_halves}, {"wire", hier_wire},
+    {"special", hier_special},   {"refused", hier_refused}, {"mismatch", hier_mismatch},       {"stats", hier_stats},
+    {"position", hier_position}, {"merged", hier_merged},
 };
 enum { ALLREDUCE_CASES = sizeof allreduce_cases / sizeof allreduce_cases[0] };

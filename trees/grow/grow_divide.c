@@ -209,7 +209,8 @@ static void choose_children(tree_grower *g)
         grown_node *child = &g->grown[g->grown[b->parent[i]].left];
         child[0].rows = b->rows[2 * i];
         child[1].rows = b->rows[2 * i + 1];
-        grown_node *less = child[0].rows <= child[1].rows ? child : child + 1, *more = less == child ? child + 1 : child;
+        grown_node *less = child[0].rows <= child[1].rows ? child : child + 1,
+                   *more = less == child ? child + 1 : child;
         less->slot = b->build[i].slot;
         more->slot = b->build[i].rest;
         b->build[i].begin = less->begin;

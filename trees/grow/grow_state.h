@@ -29,15 +29,15 @@ typedef struct grown_node {
 /* Nodes that are divided together, and their children whose splits are looked for: memory that is taken before ranks
  * agree that the batch begins. */
 typedef struct grow_batch {
-    int first;              /* the first child in tree_grower.grown */
-    histogram_node *build;  /* [builds] of the child of fewer rows; after its build in another order */
-    int *parent;            /* [builds] whose child it is */
-    int64_t *rows;          /* [builds, 2] of the children */
+    int first;             /* the first child in tree_grower.grown */
+    histogram_node *build; /* [builds] of the child of fewer rows; after its build in another order */
+    int *parent;           /* [builds] whose child it is */
+    int64_t *rows;         /* [builds, 2] of the children */
     int builds;
-    int *slot, *of;         /* [splits] histograms of a child, and its index */
-    split_node *node;       /* [splits] */
-    uint8_t *use;           /* [splits, columns] */
-    tree_split *best;       /* [splits] */
+    int *slot, *of;   /* [splits] histograms of a child, and its index */
+    split_node *node; /* [splits] */
+    uint8_t *use;     /* [splits, columns] */
+    tree_split *best; /* [splits] */
     int build_capacity, split_capacity;
 } grow_batch;
 

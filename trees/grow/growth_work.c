@@ -44,11 +44,16 @@ void growth_add_scatters(growth_work *work, int64_t wide, int64_t narrow, int64_
     }
 }
 
+uint64_t growth_scatter_bytes(int64_t cells)
+{
+    return (uint64_t)(growth_scatter_most(cells) * cells) * sizeof(int64_t);
+}
+
 /* ---- one tree ---------------------------------------------------------------------------------------------------- */
 
 /* What the divisions of one level send. */
 typedef struct level {
-    int64_t divided; /* whose children may be divided, too */
+    int64_t divided;  /* whose children may be divided, too */
     int64_t built[3]; /* histograms by their width */
 } level;
 
@@ -94,7 +99,8 @@ weft_status growth_add_tree(const weft_tree *tree, const growth_shape *shape, gr
     }
     growth_add_call(work, 3 * sizeof(double));
     growth_add_call(work, 3 * sizeof(int64_t));
-    for (int i = 0; i < 3; ++i) { /* before the root's histograms, before the end of growth, and before the leaves' sums */
+    for (int i = 0; i < 3;
+         ++i) { /* before the root's histograms, before the end of growth, and before the leaves' sums */
         growth_add_call(work, AGREE_BYTES);
     }
     const bool wide = growth_width(shape->rows) == 2;

@@ -19,8 +19,8 @@
  * between powers of two one more or only one (comm/coll/allreduce_recursive_doubling.c). Of a reduce-scatter it sends
  * each other rank that rank's share. An all-reduce longer than EXCHANGE_BYTES goes in parts, and so does a batch whose
  * histograms take more than SCATTER_BYTES: as many nodes at a time as fit, one at least, those of most rows first.
- * All of this holds for each rank on a node of its own; on one node agreements, and the messages of a reduce-scatter, go
- * through shared memory.
+ * All of this holds for each rank on a node of its own; on one node agreements, and the messages of a reduce-scatter,
+ * go through shared memory.
  */
 #pragma once
 
@@ -68,13 +68,15 @@ static inline void growth_add_call(growth_work *work, int64_t bytes)
 void growth_add_vector(growth_work *work, int64_t elements, int64_t element_bytes);
 /* Numbers in a cell of the histogram of a node of so many rows. */
 int growth_width(int64_t rows);
-/* Takes the nodes of the next reduce-scatter off those that are left, whose histograms have 2 numbers a bin and 1, of so
- * many bins of all columns. Returns how many, the wide ones first. */
+/* Takes the nodes of the next reduce-scatter off those that are left, whose histograms have 2 numbers a bin and 1, of
+ * so many bins of all columns. Returns how many, the wide ones first. */
 int64_t growth_next_scatter(int64_t *wide, int64_t *narrow, int64_t cells);
 /* Adds the reduce-scatters of the histograms of a batch. */
 void growth_add_scatters(growth_work *work, int64_t wide, int64_t narrow, int64_t cells);
 /* Numbers a bin that a reduce-scatter takes at most, at least the 2 of one node. */
 int64_t growth_scatter_most(int64_t cells);
+/* Bytes of all shares of a reduce-scatter, at most. */
+uint64_t growth_scatter_bytes(int64_t cells);
 /* Adds what one tree sends that is grown level by level: of growth by leaves without a bound of leaves, too. Rows of a
  * node are its share of the root's hessian, so they are exact where each row has the same. Local; WEFT_ERR_RESOURCE. */
 weft_status growth_add_tree(const weft_tree *tree, const growth_shape *shape, growth_work *work);

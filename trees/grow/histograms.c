@@ -2,7 +2,6 @@
 #include "trees/grow/histograms.h"
 
 #include <assert.h>
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -255,11 +254,12 @@ static weft_status add_nodes(tree_histograms *h, const weft_tensor *list, const 
                              const histogram_node *node, int nodes, int64_t numbers)
 {
     first_failure failure = {.status = WEFT_OK};
-#pragma omp parallel for schedule(dynamic) num_threads(h->locals) if (nodes > 1 && h->locals > 1)
-    for (int n = 0; n < nodes; ++n) {
-        if (is_small(h, &node[n], nodes)) {
-            first_failure_note(&failure, n,
-                               add_node(h, list, pair, &node[n], true, h->local[omp_get_thread_num()], numbers));
+#pragma omp parallel for schedule(static, 1) num_threads(h->locals) if (nodes > 1 && h->locals > 1)
+    for (int part = 0; part < h->locals; ++part) { /* nodes come by falling rows */
+        for (int n = part; n < nodes; n += h->locals) {
+            if (is_small(h, &node[n], nodes)) {
+                first_failure_note(&failure, n, add_node(h, list, pair, &node[n], true, h->local[part], numbers));
+            }
         }
     }
     weft_status status = first_failure_tell(&failure);

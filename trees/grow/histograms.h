@@ -21,14 +21,14 @@ typedef struct tree_histograms {
     weft_comm *comm;
     weft_hal *hal;
     const tree_bins *bins;
-    int first, columns;  /* this rank's columns: first .. first + columns - 1 */
-    int64_t *cell;       /* [all columns + 1] bins of the columns before each */
-    weft_tensor *local;  /* [locals] each [HAL_BINS * all columns, 2] of this rank's rows of a node; none on one rank */
-    int locals;          /* nodes that threads sum side by side */
-    int64_t *vector;     /* what is reduced and scattered */
-    int64_t *count;      /* [ranks] numbers of the shares */
-    comm_plan *plan;     /* NULL on one rank */
-    weft_status failed;  /* of this rank while others waited: told when ranks agree next */
+    int first, columns; /* this rank's columns: first .. first + columns - 1 */
+    int64_t *cell;      /* [all columns + 1] bins of the columns before each */
+    weft_tensor *local; /* [locals] each [HAL_BINS * all columns, 2] of this rank's rows of a node; none on one rank */
+    int locals;         /* nodes that threads sum side by side */
+    int64_t *vector;    /* what is reduced and scattered */
+    int64_t *count;     /* [ranks] numbers of the shares */
+    comm_plan *plan;    /* NULL on one rank */
+    weft_status failed; /* of this rank while others waited: told when ranks agree next */
     rank_exchange *exchange;
     weft_tensor *slot; /* [slots] each [HAL_BINS * columns, 2 or 1] */
     int *unused;       /* [slots] numbers of slots that nobody holds */

@@ -1,6 +1,6 @@
 /*
- * trees/grow/rank_exchange.h: what ranks tell each other while trees grow, apart from histograms: the largest gradients,
- * sums of whole numbers, and the best splits of nodes.
+ * trees/grow/rank_exchange.h: what ranks tell each other while trees grow, apart from histograms: the largest
+ * gradients, sums of whole numbers, and the best splits of nodes.
  *
  * All are all-reduces by recursive doubling that are planned once, so what is sent is known (trees/grow/growth_work.h).
  * Longer vectors go in parts.

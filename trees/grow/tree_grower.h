@@ -8,7 +8,7 @@
  *
  *      the rows of the root are listed, its histograms built
  *      while leaves have a split that is worth while:
- *          the rows of some leaves are divided, those of a level or of the largest gains, and the rows of children summed
+ *          the rows of some leaves are divided, those of a level or of the largest gains; rows of children are summed
  *          smaller children:  histograms -> one reduce-scatter by columns -> this rank's columns of all ranks' rows
  *          larger children:   parent - smaller
  *          each rank finds the best splits by its columns; one all-reduce finds those of all ranks

@@ -78,9 +78,8 @@ static weft_status time_round(sample *s, double *round, growth_seconds *seconds,
     *work = (growth_work){.summed = all->summed - before.summed,
                           .divided = all->divided - before.divided,
                           .scanned = all->scanned - before.scanned};
-    *seconds = (growth_seconds){.sums = now->sums - spent.sums,
-                                .division = now->division - spent.division,
-                                .scans = now->scans - spent.scans};
+    *seconds = (growth_seconds){
+        .sums = now->sums - spent.sums, .division = now->division - spent.division, .scans = now->scans - spent.scans};
     return WEFT_OK;
 }
 
@@ -159,7 +158,8 @@ static void print_table(const sample *s, const growth_work *work, int64_t rows, 
     const int *cells = boost_bins(s->boost)->cells;
     const double per_row = s->round * (double)rows / (double)s->data.rows +
                            (rate_of(s->seconds.sums, s->work.summed) * (double)work->summed +
-                            rate_of(s->seconds.division, s->work.divided) * (double)work->divided) / ROUNDS;
+                            rate_of(s->seconds.division, s->work.divided) * (double)work->divided) /
+                               ROUNDS;
     const double scans = rate_of(s->seconds.scans, s->work.scanned) * (double)work->scanned / ROUNDS;
     double alone = 0.0;
     fprintf(out, "  ranks  computing  messages   seconds  speed-up   sent by a rank  messages\n");
@@ -185,7 +185,8 @@ static weft_status print_scaling(const workload *work, sample *s, FILE *out)
     WEFT_TRY(count_work(s, &job->options.growth, rows, &all));
     const comm_model model = model_of(work->context, &whose);
     fprintf(out,
-            "a round of trees on all %lld rows, by the fastest of %d on %lld of them with %d threads a rank, a rank a node, and "
+            "a round of trees on all %lld rows, by the fastest of %d on %lld of them with %d threads a rank, a rank a "
+            "node, and "
             "links of %s a second and %.0f us (%s):\n",
             (long long)rows, ROUNDS, (long long)s->data.rows, work->context->hal->threads,
             number_say_bytes((uint64_t)(1.0 / model.inter.seconds_per_byte)).text, 1e6 * model.inter.latency, whose);

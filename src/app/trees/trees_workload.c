@@ -239,6 +239,10 @@ static weft_status trees_plan(workload *work, const char *folder, int64_t output
     *memory = (memory_plan){.cure = "use more ranks"};
     memory_plan_add(memory, "process and table", clock_rss_bytes());
     memory_plan_add(memory, "bins, gradients and lists of rows", training);
+    memory_plan_add(memory, "histograms on their way between ranks",
+                    work->trained || comm_size(work->context->comm) == 1
+                        ? 0
+                        : 2 * growth_scatter_bytes((int64_t)rows->data.columns * HAL_BINS));
     memory_plan_add(memory, "answers", count * 4 * (margins + (uint64_t)work->outputs));
     memory_plan_sum(memory);
     return memory_plan_check(work->context, memory, option_size(work->context->options, OPT_MEMORY_LIMIT));

@@ -34,13 +34,13 @@ typedef struct svm_facts {
 typedef struct libsvm_reader {
     const char *path; /* of the first file */
     row_source *rows;
-    int64_t base, columns; /* index of the first feature; features */
+    int64_t base, columns;       /* index of the first feature; features */
     bool query, sparse, missing; /* cells that lines leave out are missing, not 0 */
-    bool given;           /* `start` belongs to the caller */
-    int64_t first, count; /* this rank's rows */
-    int64_t *start;       /* [count + 1] entries of this rank's rows before each */
-    svm_facts *facts;     /* [threads], while lines are looked at */
-    table_sink *sink;     /* while they are read */
+    bool given;                  /* `start` belongs to the caller */
+    int64_t first, count;        /* this rank's rows */
+    int64_t *start;              /* [count + 1] entries of this rank's rows before each */
+    svm_facts *facts;            /* [threads], while lines are looked at */
+    table_sink *sink;            /* while they are read */
 } libsvm_reader;
 
 typedef weft_status (*line_fn)(libsvm_reader *r, row_piece *piece, int64_t row, svm_line *line);
@@ -179,7 +179,8 @@ static weft_status choose_block(const char *path, const table_request *request, 
                "%s: " FLAG_ABSENT " missing makes columns, of at most %d features, and indices go up to %" PRId64
                ": leave it out, or " FLAG_SPARSE " yes",
                path, SPARSE_DENSE_MOST, facts->most);
-    const bool dense = r->missing || (!request->keeps_given && (r->columns <= SPARSE_NARROW || (fits && given * SPARSE_FILL >= 1)));
+    const bool dense =
+        r->missing || (!request->keeps_given && (r->columns <= SPARSE_NARROW || (fits && given * SPARSE_FILL >= 1)));
     r->sparse = r->columns > 0 && (asked == TABLE_SPARSE_YES || (asked == TABLE_SPARSE_AUTO && !dense));
     if (r->sparse) {
         log_info("%s: %" PRId64 " features, of which rows give %.3g %%: kept as a sparse block of %" PRId64

@@ -32,8 +32,8 @@ typedef struct growing {
     tree_growth growth;
     int columns; /* behind those of numbers one of categories */
     int cells[COLUMNS + 1];
-    weft_tree tree;    /* [out] of rank 0 */
-    growth_work work;  /* [out] counted by rank 0 */
+    weft_tree tree;              /* [out] of rank 0 */
+    growth_work work;            /* [out] counted by rank 0 */
     comm_stats sent[MOST_RANKS]; /* [out] while it grew */
 } growing;
 
