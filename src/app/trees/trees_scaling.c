@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/number.h"
 #include "comm/comm_options.def"
+#include "comm/core/layout.h"
 #include "comm/model/model_file.h"
 
 enum { SAMPLE_ROWS = 1 << 19, ROUNDS = 6, RANKS_MOST = 128 };
@@ -134,11 +135,13 @@ static double rate_of(double seconds, int64_t count)
     return count > 0 ? seconds / (double)count : 0.0;
 }
 
-/* The model of a file, of this communicator, or the fixed constants. [out] whose: in words. */
+/* The model of a file, of this communicator if it has links between nodes, or the fixed constants. [out] whose: in
+ * words. */
 static comm_model model_of(const app_context *context, const char **whose)
 {
     const char *path = option_text(context->options, OPT_COMM_MODEL);
-    comm_model model = *comm_get_model(context->comm);
+    comm_model model =
+        comm_get_layout(context->comm)->nodes > 1 ? *comm_get_model(context->comm) : comm_model_default();
     if (path[0] != '\0' && model_read(path, NULL, &model) != WEFT_OK) {
         log_warn(FLAG_COMM_MODEL " is not taken: %s", weft_error_message());
         weft_error_clear();
