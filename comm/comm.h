@@ -181,6 +181,10 @@ typedef enum comm_wire { COMM_WIRES(CHOICE_VALUE) } comm_wire;
  */
 typedef enum comm_half { COMM_WHOLE, COMM_REDUCE_SCATTER, COMM_ALL_GATHER } comm_half;
 
+/* Merges what another rank has into what this one has, [bytes] each: both orders of two vectors, and of three, give the
+ * same. Runs on whichever thread drives. */
+typedef void (*comm_merge_fn)(void *into, const void *other, int64_t bytes);
+
 typedef struct comm_allreduce_desc {
     comm_lane lane;
     comm_algorithm algorithm;
@@ -197,11 +201,16 @@ typedef struct comm_allreduce_desc {
      * vector is not there yet, and it is called again. NULL: none. */
     weft_status (*before)(void *argument, bool *done);
     void *argument;
+    comm_merge_fn merge; /* in place of op, for bytes (WEFT_DTYPE_U8) by recursive-doubling; NULL: op */
 } comm_allreduce_desc;
 
 /* Collective. All ranks must pass equal descriptors: their hash is compared, a mismatch is WEFT_ERR_INTERNAL with
  * names. */
 weft_status comm_allreduce_plan(weft_comm *comm, const comm_allreduce_desc *desc, comm_plan **plan);
+
+/* From the next post on a plan by recursive-doubling without `before` reduces the first `count` elements, at most as
+ * many as it was made for. Takes no memory. Local: all ranks must pass the same, and nobody checks. */
+weft_status comm_plan_shorten(comm_plan *plan, int64_t count);
 
 /*
  * A vector that the caller cuts into one share for each rank, in the order of the ranks: shares by layer, by feature,
@@ -226,6 +235,9 @@ typedef struct comm_shares_desc {
 } comm_shares_desc;
 weft_status comm_allgather_plan(weft_comm *comm, const comm_shares_desc *desc, comm_plan **plan);
 weft_status comm_reduce_scatter_plan(weft_comm *comm, const comm_shares_desc *desc, comm_plan **plan);
+/* From the next post on a reduce-scatter has these shares, none longer than it was made for. count: [P] elements;
+ * copied. Takes no memory. Local: all ranks must pass the same, and nobody checks. */
+weft_status comm_plan_recut(comm_plan *plan, const int64_t *count);
 
 typedef struct comm_bcast_desc {
     comm_lane lane;

@@ -40,8 +40,7 @@ static void build_steps(comm_schedule *s, const coll_allreduce *args)
         schedule_round(s, "exchange");
         schedule_receive(s, coll_fold_rank(&fold, partner), tmp, bytes);
         schedule_send(s, coll_fold_rank(&fold, partner), args->buffer, bytes);
-        schedule_reduce(s, args->dtype, args->op, args->buffer, lower ? args->buffer : tmp, lower ? tmp : args->buffer,
-                        args->count);
+        coll_reduce(s, args, lower ? args->buffer : tmp, lower ? tmp : args->buffer);
     }
     coll_fold_out(s, &fold, args);
 }

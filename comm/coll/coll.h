@@ -35,6 +35,14 @@ typedef struct coll_shared coll_shared;
 /* The same of the stages of two-level inside a node (comm/coll/node_shared.h). */
 typedef struct node_shared node_shared;
 
+/* A reduction by the caller's function: what has arrived is merged into the vector. */
+typedef struct coll_merge {
+    comm_merge_fn fn;
+    void *into;
+    const void *other;
+    int64_t bytes;
+} coll_merge;
+
 /* What one rank reduces. Inside a hierarchical algorithm rank and size are numbers in a group (schedule_members). */
 typedef struct coll_allreduce {
     int rank, size;
@@ -49,6 +57,7 @@ typedef struct coll_allreduce {
     bool shared_memory;        /* ranks of a node may meet in it */
     coll_shared *shared;       /* of COMM_ALGO_SHARED, made before it is built; else NULL */
     node_shared *stage;        /* of COMM_ALGO_TWO_LEVEL, the same; NULL: messages inside the node */
+    coll_merge *merge;         /* in place of op; lives as long as the schedule. NULL: none */
     char *scratch;             /* coll_algorithm.scratch bytes, 64-byte aligned */
 } coll_allreduce;
 
@@ -132,6 +141,9 @@ void coll_alltoallv_build(comm_schedule *s, int rank, int size, const void *send
 void coll_gatherv_build(comm_schedule *s, int rank, int size, int root, const void *send, int64_t send_bytes,
                         void *recv, const int64_t *recv_bytes);
 void coll_barrier_build(comm_schedule *s, int rank, int size);
+
+/* The vector becomes left op right: what has arrived, and itself; the order matters to the bits. */
+void coll_reduce(comm_schedule *s, const coll_allreduce *args, const void *left, const void *right);
 
 /* ---- folding P ranks onto a power of two (comm/coll/fold.c) ----------------------------------------------------- */
 typedef struct coll_fold {

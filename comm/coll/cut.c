@@ -6,20 +6,25 @@
 #include "base/alloc.h"
 #include "comm/core/comm_internal.h"
 
+void coll_cut_set(coll_cut *cut, const int64_t *count)
+{
+    const int64_t element = (int64_t)weft_dtype_bytes(cut->dtype);
+    for (int r = 0; r < comm_size(cut->comm); ++r) {
+        assert(count[r] >= 0);
+        cut->bytes[r] = count[r] * element;
+        cut->begin[r + 1] = cut->begin[r] + cut->bytes[r];
+    }
+}
+
 weft_status coll_cut_init(coll_cut *cut, const int64_t *count)
 {
     const int size = comm_size(cut->comm);
-    const int64_t element = (int64_t)weft_dtype_bytes(cut->dtype);
     WEFT_TRY(WEFT_NEW_ZERO(&cut->bytes, size, WEFT_MEM_COMM));
     WEFT_TRY(WEFT_NEW_ZERO(&cut->begin, (int64_t)size + 1, WEFT_MEM_COMM));
     WEFT_TRY(WEFT_NEW_ZERO(&cut->at, comm_node_size(cut->comm), WEFT_MEM_COMM));
     WEFT_TRY(WEFT_NEW_ZERO(&cut->leader, comm_get_layout(cut->comm)->nodes, WEFT_MEM_COMM));
     WEFT_TRY(WEFT_NEW_ZERO(&cut->from, size, WEFT_MEM_COMM));
-    for (int r = 0; r < size; ++r) {
-        assert(count[r] >= 0);
-        cut->bytes[r] = count[r] * element;
-        cut->begin[r + 1] = cut->begin[r] + cut->bytes[r];
-    }
+    coll_cut_set(cut, count);
     return WEFT_OK;
 }
 

@@ -36,6 +36,7 @@
 typedef struct coll_cut {
     weft_comm *comm;
     coll_board *board; /* NULL: the ranks of a node exchange messages, or every node has one rank */
+    int64_t room;      /* bytes that this rank's segment of the board takes */
     char *buffer;      /* the whole vector */
     int64_t *bytes;    /* [P] of each share */
     int64_t *begin;    /* [P + 1] byte at which each share begins */
@@ -49,6 +50,8 @@ typedef struct coll_cut {
     int root; /* of a broadcast: the rank whose share is the whole vector */
 } coll_cut;
 
+/* Other shares, where the operation is not under way. count: [P] elements of each share; copied. */
+void coll_cut_set(coll_cut *cut, const int64_t *count);
 /* Fills in the arrays. count: [P] elements of each share; copied. The caller has set all fields but the arrays.
  * Local. Call coll_cut_free() also after a failure. */
 weft_status coll_cut_init(coll_cut *cut, const int64_t *count);

@@ -44,7 +44,7 @@ void coll_fold_in(comm_schedule *s, const coll_fold *fold, const coll_allreduce 
         schedule_send(s, args->rank + 1, args->buffer, coll_vector_bytes(args));
     } else {
         schedule_receive(s, args->rank - 1, tmp, coll_vector_bytes(args));
-        schedule_reduce(s, args->dtype, args->op, args->buffer, tmp, args->buffer, args->count);
+        coll_reduce(s, args, tmp, args->buffer);
     }
 }
 

@@ -145,6 +145,26 @@ coll_place coll_place_of(const coll_allreduce *args)
                         .shared_memory = args->shared_memory};
 }
 
+static weft_status run_merge(void *argument, uint64_t post)
+{
+    const coll_merge *merge = argument;
+    (void)post;
+    merge->fn(merge->into, merge->other, merge->bytes);
+    return WEFT_OK;
+}
+
+void coll_reduce(comm_schedule *s, const coll_allreduce *args, const void *left, const void *right)
+{
+    if (args->merge == NULL) {
+        schedule_reduce(s, args->dtype, args->op, args->buffer, left, right, args->count);
+        return;
+    }
+    args->merge->into = args->buffer;
+    args->merge->other = left == args->buffer ? right : left;
+    args->merge->bytes = coll_vector_bytes(args);
+    schedule_call(s, run_merge, args->merge);
+}
+
 void coll_build(comm_schedule *s, const coll_algorithm *algorithm, coll_allreduce *args)
 {
     if (args->count == 0 || args->size == 1) {

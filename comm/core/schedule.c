@@ -247,20 +247,25 @@ weft_status schedule_run(comm_schedule *s)
 }
 
 /* ---- building --------------------------------------------------------------------------------------------------- */
-void schedule_begin(comm_schedule *s, weft_comm *comm, comm_lane lane, const char *name)
+void schedule_again(comm_schedule *s)
 {
     assert(!operation_active(&s->operation));
-    s->comm = comm;
-    s->operation.comm = comm;
-    s->transfers.comm = comm;
-    s->transfers.lane = lane;
     s->steps = 0;
     s->rounds = 0;
-    s->posts = 0;
     s->missing = -1;
     s->blocked = 0;
     s->member = NULL;
     s->build_status = WEFT_OK;
+}
+
+void schedule_begin(comm_schedule *s, weft_comm *comm, comm_lane lane, const char *name)
+{
+    schedule_again(s);
+    s->comm = comm;
+    s->operation.comm = comm;
+    s->transfers.comm = comm;
+    s->transfers.lane = lane;
+    s->posts = 0;
     s->operation.lane = lane;
     s->operation.advance = schedule_advance;
     s->operation.cancel = schedule_cancel;

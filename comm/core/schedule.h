@@ -95,6 +95,8 @@ typedef struct comm_schedule {
 } comm_schedule;
 
 void schedule_begin(comm_schedule *s, weft_comm *comm, comm_lane lane, const char *name);
+/* Begins the steps of a schedule anew, between two posts, whose number goes on. */
+void schedule_again(comm_schedule *s);
 void schedule_scratch(comm_schedule *s, int64_t bytes, void **scratch);
 /* From here on peers are numbers in a group of ranks: member[peer] is the rank. NULL ends it. The array must live
  * until schedule_end. */

@@ -16,6 +16,9 @@ struct comm_plan {
     coll_shared *shared; /* of an all-reduce that runs in shared memory, else NULL */
     node_shared *stage;  /* of a two-level all-reduce that uses shared memory, else NULL */
     coll_cut cut;        /* of an operation on the caller's shares, else zero */
+    coll_allreduce args; /* of an all-reduce */
+    coll_merge merge;    /* of one by the caller's function */
+    int64_t most;        /* elements for which an all-reduce was made */
 };
 
 const char *plan_op_name(comm_op op);

@@ -33,9 +33,10 @@ static void describe(const comm_allreduce_desc *desc, const coll_algorithm *chos
     bool encoded = desc->wire != COMM_WIRE_SAME;
     bool named = desc->name != NULL;
     snprintf(text, OPERATION_NAME_BYTES, "%s %s of %lld %s %s%s%s%s on lane %s%s%s%s", half_name(desc->half),
-             chosen->name, (long long)desc->count, weft_dtype_name(desc->dtype), plan_op_name(desc->op),
-             encoded ? ", " : "", encoded ? wire_name(desc->wire) : "", encoded ? " on the wire," : "",
-             comm_lane_name(desc->lane), named ? " (" : "", named ? desc->name : "", named ? ")" : "");
+             chosen->name, (long long)desc->count, weft_dtype_name(desc->dtype),
+             desc->merge != NULL ? "merged" : plan_op_name(desc->op), encoded ? ", " : "",
+             encoded ? wire_name(desc->wire) : "", encoded ? " on the wire," : "", comm_lane_name(desc->lane),
+             named ? " (" : "", named ? desc->name : "", named ? ")" : "");
 }
 
 static weft_status check_form(const comm_allreduce_desc *desc)
@@ -67,8 +68,10 @@ static weft_status check(const comm_allreduce_desc *desc)
                (long long)desc->count);
     WEFT_CHECK(desc->buffer != NULL || desc->count == 0, WEFT_ERR_INTERNAL,
                "an all-reduce of %lld elements without a buffer", (long long)desc->count);
-    WEFT_CHECK(hal_reduces(desc->dtype, (hal_reduction)desc->op), WEFT_ERR_UNSUPPORTED,
+    WEFT_CHECK(desc->merge != NULL || hal_reduces(desc->dtype, (hal_reduction)desc->op), WEFT_ERR_UNSUPPORTED,
                "sums of %s overflow: use a wider type", weft_dtype_name(desc->dtype));
+    WEFT_CHECK(desc->merge == NULL || (desc->dtype == WEFT_DTYPE_U8 && desc->algorithm == COMM_ALGO_RECURSIVE_DOUBLING),
+               WEFT_ERR_UNSUPPORTED, "bytes alone are merged, by recursive-doubling");
     return check_form(desc);
 }
 
@@ -145,8 +148,12 @@ static weft_status build(weft_comm *comm, const comm_allreduce_desc *desc, const
         schedule_round(&plan->schedule, "before");
         schedule_try(&plan->schedule, desc->before, desc->argument);
     }
+    plan->merge.fn = desc->merge;
+    args->merge = desc->merge != NULL ? &plan->merge : NULL;
     coll_build(&plan->schedule, algorithm, args);
     set_owned(plan, algorithm, args);
+    plan->args = *args;
+    plan->most = args->count;
     WEFT_TRY_GOTO(schedule_end(&plan->schedule), status, done);
     *out = plan;
     return WEFT_OK;
@@ -175,6 +182,19 @@ weft_status comm_allreduce_plan(weft_comm *comm, const comm_allreduce_desc *desc
         *plan = NULL;
     }
     return status;
+}
+
+weft_status comm_plan_shorten(comm_plan *plan, int64_t count)
+{
+    const coll_algorithm *algorithm = coll_algorithm_of(plan->algorithm);
+    assert(plan->algorithm == COMM_ALGO_RECURSIVE_DOUBLING && count >= 0 && count <= plan->most);
+    const coll_place place = coll_place_of(&plan->args);
+    plan->args.count = count;
+    plan->owned = (coll_range){0, count};
+    plan->cost = algorithm->cost(&place, count, (int64_t)weft_dtype_bytes(plan->args.dtype));
+    schedule_again(&plan->schedule);
+    coll_build(&plan->schedule, algorithm, &plan->args);
+    return schedule_end(&plan->schedule);
 }
 
 void comm_plan_owned(const comm_plan *plan, int64_t *begin, int64_t *count)

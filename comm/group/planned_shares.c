@@ -67,7 +67,8 @@ static weft_status make_board(weft_comm *comm, const share_kind *kind, coll_cut 
     if (comm->messages_only || comm->layout->most == 1) {
         return WEFT_OK;
     }
-    const weft_status status = board_create(comm, kind->board(cut), &cut->board);
+    cut->room = kind->board(cut);
+    const weft_status status = board_create(comm, cut->room, &cut->board);
     if (status == WEFT_ERR_RESOURCE) {
         log_warn("a %s of %lld bytes sends messages inside the node: %s", kind->name, (long long)coll_cut_total(cut),
                  weft_error_message());
@@ -146,6 +147,22 @@ weft_status comm_allgather_plan(weft_comm *comm, const comm_shares_desc *desc, c
 weft_status comm_reduce_scatter_plan(weft_comm *comm, const comm_shares_desc *desc, comm_plan **plan)
 {
     return make(comm, &reduce_scatter, desc, 0, plan);
+}
+
+weft_status comm_plan_recut(comm_plan *plan, const int64_t *count)
+{
+    coll_cut *cut = &plan->cut;
+    coll_cut_set(cut, count);
+    assert(cut->board == NULL || coll_cut_scatter_board(cut) <= cut->room);
+    const int64_t element = (int64_t)weft_dtype_bytes(cut->dtype);
+    const int me = comm_rank(cut->comm);
+    plan->owned = (coll_range){cut->begin[me] / element, cut->bytes[me] / element};
+    schedule_again(&plan->schedule);
+    if (comm_size(cut->comm) > 1) { /* also of empty shares: the flags of the board count posts */
+        coll_cut_scatter_build(&plan->schedule, cut);
+        plan->cost = coll_cut_scatter_cost(cut);
+    }
+    return schedule_end(&plan->schedule);
 }
 
 weft_status comm_bcast_plan(weft_comm *comm, int root, const comm_bcast_desc *desc, comm_plan **plan)

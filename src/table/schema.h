@@ -77,6 +77,12 @@ typedef enum table_quote { TABLE_QUOTES(CHOICE_VALUE) } table_quote;
     X(TABLE_DECIMAL_COMMA, "comma")
 typedef enum table_decimal { TABLE_DECIMALS(CHOICE_VALUE) } table_decimal;
 
+/* What is a cell that a line of a LIBSVM file leaves out? */
+#define TABLE_ABSENTS(X)                                                                                               \
+    X(TABLE_ABSENT_ZERO, "zero")                                                                                       \
+    X(TABLE_ABSENT_MISSING, "missing")
+typedef enum table_absent { TABLE_ABSENTS(CHOICE_VALUE) } table_absent;
+
 typedef enum table_sparse_choice { TABLE_SPARSES(CHOICE_VALUE) } table_sparse_choice;
 
 /* What a caller may say about columns; every text may be NULL. Lists are separated by commas. */
@@ -93,6 +99,7 @@ typedef struct table_request {
         sparse;       /* a caller that says no, which is 0, gets columns alone, and a table with a block is refused */
     bool keeps_given; /* auto keeps given cells alone, however few columns they are of */
     const char *categories_by; /* what asks for `category`, in messages; NULL: FLAG_CATEGORY */
+    table_absent absent;       /* missing: of columns alone, so auto makes no block */
     int64_t index_base;        /* the least index of a LIBSVM file, 0 or 1; -1: recognised by the file */
 } table_request;
 

@@ -22,6 +22,41 @@ ok "$weft" train --data "$data/agaricus/agaricus.txt.train" --test "$data/agaric
     --trees 10 --lr 0.3 --run-dir agaricus
 at_least agaricus 1.0
 
+# Cells that lines leave out as missing values: the trees of XGBoost, where it is installed, node by node. A model remembers it.
+ok "$weft" train --data "$data/agaricus/agaricus.txt.train" --test "$data/agaricus/agaricus.txt.test" --table-format libsvm "${how[@]}" \
+    --absent missing --valid-share 0 --trees 10 --lr 0.3 --base-score 0.5 --run-dir agaricus-missing
+ok "$weft" predict --checkpoint agaricus-missing --data "$data/agaricus/agaricus.txt.test" --table-format libsvm --out agaricus.csv
+refused 2 "--absent" "$weft" predict --checkpoint agaricus-missing --data "$data/agaricus/agaricus.txt.test" --table-format libsvm --absent zero --out other.csv
+refused 69 "--absent missing makes columns" "$weft" train --data "$data/agaricus/agaricus.txt.train" --table-format libsvm "${how[@]}" --absent missing --sparse yes
+python3 - "$data/agaricus/agaricus.txt" <<'PY' || fail "other trees than XGBoost's"
+import json, sys
+try:
+    import numpy as np
+    import scipy.sparse
+    import xgboost
+except ImportError:
+    print("without XGBoost")
+    sys.exit(0)
+def read(path):
+    lines = [line.split() for line in open(path)]
+    cells = [(row, int(cell.split(":")[0]) - 1, float(cell.split(":")[1])) for row, line in enumerate(lines) for cell in line[1:]]
+    row, column, value = zip(*cells)
+    return xgboost.DMatrix(scipy.sparse.csr_matrix((value, (row, column)), shape=(len(lines), 126)), [float(line[0]) for line in lines])
+def walk(tree, node):
+    left = tree["left_children"][node]
+    return (tree["split_indices"][node], tree["default_left"][node], walk(tree, left), walk(tree, tree["right_children"][node])) if left >= 0 else None
+settings = {"objective": "binary:logistic", "max_depth": 6, "eta": 0.3, "tree_method": "hist", "base_score": 0.5, "nthread": 1}
+theirs = xgboost.train(settings, read(sys.argv[1] + ".train"), 10)
+own = xgboost.Booster(model_file="agaricus-missing/model.json")
+test = read(sys.argv[1] + ".test")
+off = abs(own.predict(test, output_margin=True, validate_features=False) - theirs.predict(test, output_margin=True)).max()
+theirs.save_model("theirs.json")
+tree = [json.load(open(path))["learner"]["gradient_booster"]["model"]["trees"] for path in ("agaricus-missing/model.json", "theirs.json")]
+same = sum(walk(a, 0) == walk(b, 0) for a, b in zip(*tree))
+print("agaricus with missing cells:", same, "equal trees of 10, margins differ by", off)
+sys.exit(1 if same != 10 or off > 1e-5 else 0)
+PY
+
 # The files have no header: the target is column 1.
 ok "$weft" train --data "$data/lightgbm/binary.train" --test "$data/lightgbm/binary.test" --target 1 "${how[@]}" --trees 100 --leaves 63 \
     --lr 0.1 --min-child-weight 12 --metric rocauc --run-dir higgs

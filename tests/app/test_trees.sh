@@ -110,6 +110,7 @@ PY
 python3 walk.py 2>err || fail "answers: $(cat err)"
 ok "$weft" eval --data words.csv --checkpoint one --quiet
 ok "$weft" train --data words.csv "${how[@]}" --dry-run
+grep -qE "^ +128 +[0-9.]+ +[0-9.]+% +[0-9.]+ +[0-9.]+ " out || fail "a dry run does not tell the seconds on 128 ranks: $(cat out)"
 
 ok "$weft" export one --out copy.json --quiet
 cmp one/model.json copy.json || fail "weft export changes the trees"

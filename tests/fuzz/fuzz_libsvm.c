@@ -31,10 +31,10 @@ static void check_sparse(const weft_table *t)
     }
 }
 
-static void check_table(const char *path, table_sparse_choice sparse)
+static void check_table(const char *path, table_sparse_choice sparse, table_absent absent)
 {
     weft_table t;
-    const table_request request = {.sparse = sparse, .index_base = -1, .format = "libsvm"};
+    const table_request request = {.sparse = sparse, .absent = absent, .index_base = -1, .format = "libsvm"};
     if (table_open(&path, 1, &request, NULL, &t) == WEFT_OK) {
         if (t.rows < 1 || t.schema.field[0].role != TABLE_TARGET ||
             (sparse == TABLE_SPARSE_NO && t.sparse.columns > 0)) {
@@ -50,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static size_t largest;
     fuzz_file file = fuzz_file_make(data, size);
     for (table_sparse_choice sparse = TABLE_SPARSE_NO; size < 4096 && sparse <= TABLE_SPARSE_YES; sparse++) {
-        check_table(file.path, sparse);
+        check_table(file.path, sparse, size % 2 == 0 ? TABLE_ABSENT_ZERO : TABLE_ABSENT_MISSING);
     }
     close(file.fd);
     largest = size > largest ? size : largest;

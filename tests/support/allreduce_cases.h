@@ -525,9 +525,67 @@ static weft_status hier_position(weft_comm *comm, void *argument)
     return hier_each(comm, hier_position_on);
 }
 
+/* ---- merging ----------------------------------------------------------------------------------------------------- */
+enum { RECORD = 12 };
+
+/* Of two records the one that comes later by its bytes. */
+static void keep_later(void *into, const void *other, int64_t bytes)
+{
+    for (int64_t at = 0; at < bytes; at += RECORD) {
+        if (memcmp((char *)into + at, (const char *)other + at, RECORD) < 0) {
+            memcpy((char *)into + at, (const char *)other + at, RECORD);
+        }
+    }
+}
+
+static void fill_records(int rank, char *record, int64_t records)
+{
+    for (int64_t i = 0; i < records * RECORD; ++i) {
+        record[i] = (char)(i % RECORD == 0 ? (rank + i / RECORD) % 3 : (rank * 7 + i) % 11);
+    }
+}
+
+/* Records of the caller's own, of which a plan takes fewer and fewer. */
+static weft_status hier_merged_on(weft_comm *comm)
+{
+    enum { MOST = 50 };
+    char x[MOST * RECORD], all[MOST * RECORD], other[MOST * RECORD];
+    weft_status status = WEFT_OK;
+    comm_plan *plan = NULL;
+    comm_allreduce_desc desc =
+        case_desc(COMM_LANE_GRADIENT, COMM_ALGO_RECURSIVE_DOUBLING, WEFT_DTYPE_U8, COMM_MAX, sizeof x, x);
+    desc.merge = keep_later;
+    WEFT_TRY(comm_allreduce_plan(comm, &desc, &plan));
+    for (int records = MOST; records >= 0 && status == WEFT_OK; records -= 25) {
+        fill_records(comm_rank(comm), x, MOST);
+        fill_records(0, all, MOST);
+        for (int r = 1; r < comm_size(comm); ++r) {
+            fill_records(r, other, MOST);
+            keep_later(all, other, records * RECORD);
+        }
+        status = comm_plan_shorten(plan, records * RECORD);
+        status = status == WEFT_OK ? comm_post(plan) : status;
+        status = status == WEFT_OK ? comm_wait(plan) : status;
+        if (status == WEFT_OK && memcmp(x, all, (size_t)records * RECORD) != 0) {
+            status = weft_fail(WEFT_ERR_INTERNAL, "%d records are merged wrongly", records);
+        }
+    }
+    comm_plan_destroy(plan);
+    desc.algorithm = COMM_ALGO_RING;
+    CASE_CHECK(status != WEFT_OK || comm_allreduce_plan(comm, &desc, &plan) == WEFT_ERR_UNSUPPORTED,
+               "a ring merges, and it cannot");
+    return status;
+}
+
+static weft_status hier_merged(weft_comm *comm, void *argument)
+{
+    (void)argument;
+    return hier_each(comm, hier_merged_on);
+}
+
 static const comm_case allreduce_cases[] = {
-    {"values", hier_values},     {"halves", hier_halves},   {"auto_halves", hier_auto_halves},
-    {"wire", hier_wire},         {"special", hier_special}, {"refused", hier_refused},
-    {"mismatch", hier_mismatch}, {"stats", hier_stats},     {"position", hier_position},
+    {"values", hier_values},     {"halves", hier_halves},   {"auto_halves", hier_auto_halves}, {"wire", hier_wire},
+    {"special", hier_special},   {"refused", hier_refused}, {"mismatch", hier_mismatch},       {"stats", hier_stats},
+    {"position", hier_position}, {"merged", hier_merged},
 };
 enum { ALLREDUCE_CASES = sizeof allreduce_cases / sizeof allreduce_cases[0] };

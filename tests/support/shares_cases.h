@@ -69,20 +69,27 @@ static weft_status shares_gather(weft_comm *comm, comm_shares_desc *desc, int64_
     return status;
 }
 
-/* Noise, so that the order of the sum shows: the bits are those of the sum in the order of the ranks. */
+/* Noise, so that the order of the sum shows: the bits are those of the sum in the order of the ranks. Every other post
+ * is of shares half as long. */
 static weft_status shares_scatter(weft_comm *comm, comm_shares_desc *desc, int64_t total)
 {
     const int rank = comm_rank(comm);
     int64_t begin = 0;
     int64_t count = 0;
+    int64_t cut[8];
     weft_status status = WEFT_OK;
     comm_plan *plan = NULL;
     WEFT_TRY(comm_reduce_scatter_plan(comm, desc, &plan));
-    comm_plan_owned(plan, &begin, &count);
-    if (begin != shares_begin(desc->count, rank) || count != desc->count[rank]) {
-        status = weft_fail(WEFT_ERR_INTERNAL, "rank %d owns %lld from %lld", rank, (long long)count, (long long)begin);
-    }
     for (int post = 0; post < SHARES_POSTS && status == WEFT_OK; ++post) {
+        for (int r = 0; r < comm_size(comm); ++r) {
+            cut[r] = post % 2 == 0 ? desc->count[r] : desc->count[r] / 2;
+        }
+        status = post > 0 ? comm_plan_recut(plan, cut) : WEFT_OK;
+        comm_plan_owned(plan, &begin, &count);
+        if (status == WEFT_OK && (begin != shares_begin(cut, rank) || count != cut[rank])) {
+            status =
+                weft_fail(WEFT_ERR_INTERNAL, "rank %d owns %lld from %lld", rank, (long long)count, (long long)begin);
+        }
         for (int64_t i = 0; i < total; ++i) {
             if (desc->dtype == WEFT_DTYPE_F32) {
                 ((float *)desc->buffer)[i] = case_noise(rank, i + post);
@@ -90,7 +97,7 @@ static weft_status shares_scatter(weft_comm *comm, comm_shares_desc *desc, int64
                 ((int64_t *)desc->buffer)[i] = ((int64_t)1 << 60) / (rank + 2 + i + post);
             }
         }
-        status = shares_post(plan);
+        status = status == WEFT_OK ? shares_post(plan) : status;
         for (int64_t i = begin; i < begin + count && status == WEFT_OK; ++i) {
             float sum = case_noise(0, i + post);
             int64_t whole = ((int64_t)1 << 60) / (2 + i + post);

@@ -165,6 +165,16 @@ weft_status boost_resume(tree_boost *b, const weft_forest *forest)
     return comm_agree(b->comm, take_forest(b, forest));
 }
 
+const tree_grower *boost_grower(const tree_boost *b)
+{
+    return b->grower;
+}
+
+const tree_bins *boost_bins(const tree_boost *b)
+{
+    return &b->bins;
+}
+
 const weft_forest *boost_forest(const tree_boost *b)
 {
     return &b->forest;

@@ -37,5 +37,8 @@ const weft_forest *boost_forest(const tree_boost *boost);
 const float *boost_margins(const tree_boost *boost);
 /* The sum of the losses of this rank's rows of the training at the margins before the last round. */
 double boost_loss(const tree_boost *boost);
+/* What grows the trees, and how many bins each column has: the boost's own. */
+const tree_grower *boost_grower(const tree_boost *boost);
+const tree_bins *boost_bins(const tree_boost *boost);
 /* Bytes that the boost holds beside data and targets. */
 uint64_t boost_bytes(const tree_boost *boost);

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/grow.h"
 #include "trees/grow/grow_state.h"
 
@@ -31,43 +32,57 @@ static void allow_columns(tree_grower *g, int index, uint8_t *use)
     interactions_allow(&g->growth.interactions, g->path, g->data->columns, g->use, use);
 }
 
-/* Finds the splits of nodes first .. nodes - 1, which have histograms or stay leaves. */
-static weft_status find_splits(tree_grower *g, int first)
+static weft_status grow_to(void **array, int64_t count, size_t bytes, int64_t columns)
 {
-    const int count = g->nodes - first;
-    int *slot = NULL, *of = NULL, nodes = 0;
-    split_node *node = NULL;
-    uint8_t *use = NULL; /* [count, columns] */
-    tree_split *best = NULL;
-    weft_status status;
-    weft_status local = WEFT_NEW(&slot, 2 * count, WEFT_MEM_WORKSPACE);
-    local = local == WEFT_OK ? WEFT_NEW(&node, count, WEFT_MEM_WORKSPACE) : local;
-    local = local == WEFT_OK ? WEFT_NEW(&use, (int64_t)count * g->data->columns, WEFT_MEM_WORKSPACE) : local;
-    local = local == WEFT_OK ? WEFT_NEW(&best, count, WEFT_MEM_WORKSPACE) : local;
-    COMM_AGREED_GOTO(comm_agree(g->comm, local), local, status, done);
-    of = slot + count;
-    for (int i = first; i < g->nodes; ++i) {
+    return weft_realloc(array, (size_t)(count * columns), bytes, WEFT_MEM_TREES);
+}
+
+/* Memory for so many histograms that are built, and twice as many splits. */
+static weft_status reserve(grow_batch *b, int builds, int columns)
+{
+    const int64_t splits = builds > 0 ? 2 * (int64_t)builds : 1;
+    if (builds > b->build_capacity) {
+        WEFT_TRY(grow_to((void **)&b->build, builds, sizeof *b->build, 1));
+        WEFT_TRY(grow_to((void **)&b->parent, builds, sizeof *b->parent, 1));
+        WEFT_TRY(grow_to((void **)&b->rows, builds, sizeof *b->rows, 2));
+        b->build_capacity = builds;
+    }
+    if (splits > b->split_capacity) {
+        WEFT_TRY(grow_to((void **)&b->slot, splits, sizeof *b->slot, 1));
+        WEFT_TRY(grow_to((void **)&b->of, splits, sizeof *b->of, 1));
+        WEFT_TRY(grow_to((void **)&b->node, splits, sizeof *b->node, 1));
+        WEFT_TRY(grow_to((void **)&b->use, splits, sizeof *b->use, columns));
+        WEFT_TRY(grow_to((void **)&b->best, splits, sizeof *b->best, 1));
+        b->split_capacity = (int)splits;
+    }
+    return WEFT_OK;
+}
+
+/* Finds the splits of the nodes of the batch, which have histograms or stay leaves. */
+static weft_status find_splits(tree_grower *g)
+{
+    grow_batch *b = &g->batch;
+    int nodes = 0;
+    for (int i = b->first; i < g->nodes; ++i) {
         if (g->grown[i].slot >= 0) {
-            uint8_t *own = use + (int64_t)nodes * g->data->columns;
+            uint8_t *own = b->use + (int64_t)nodes * g->data->columns;
             allow_columns(g, i, own);
-            slot[nodes] = g->grown[i].slot;
-            node[nodes] = g->grown[i].at;
-            node[nodes].use = own;
-            node[nodes].rows = g->grown[i].rows;
-            of[nodes++] = i;
+            b->slot[nodes] = g->grown[i].slot;
+            b->node[nodes] = g->grown[i].at;
+            b->node[nodes].use = own;
+            b->node[nodes].rows = g->grown[i].rows;
+            b->of[nodes++] = i;
         }
     }
-    WEFT_TRY_GOTO(histograms_best(&g->histograms, &g->rule, slot, node, nodes, best), status, done);
+    WEFT_TRY(histograms_best(&g->histograms, &g->rule, b->slot, b->node, nodes, b->best));
     for (int n = 0; n < nodes; ++n) {
-        grown_node *grown = &g->grown[of[n]];
-        grown->split = best[n];
-        if (!(best[n].gain > 0.0)) {
+        grown_node *grown = &g->grown[b->of[n]];
+        grown->split = b->best[n];
+        if (!(b->best[n].gain > 0.0)) {
             drop_slot(g, grown);
         }
     }
-done:
-    WEFT_FREE_ALL(slot, node, use, best);
-    return status;
+    return WEFT_OK;
 }
 
 weft_status grow_divide_root(tree_grower *g, const int64_t sum[3])
@@ -81,11 +96,14 @@ weft_status grow_divide_root(tree_grower *g, const int64_t sum[3])
                        .rows = sum[2],
                        .at = {.sums = {sum[0], sum[1]}, .lower = -most, .upper = most}};
     g->nodes = 0;
-    WEFT_TRY(comm_agree(g->comm, histograms_take(&g->histograms, root.rows, &root.slot)));
-    histogram_node node = {.begin = root.begin, .end = root.end, .slot = root.slot, .whole = -1, .rest = -1};
-    WEFT_TRY(comm_agree(g->comm, add_grown(g, &root)));
-    WEFT_TRY(histograms_build(&g->histograms, &g->rows.row, &g->pair, &node, 1));
-    return find_splits(g, 0);
+    WEFT_TRY(reserve(&g->batch, 1, g->data->columns));
+    WEFT_TRY(histograms_take(&g->histograms, root.rows, &root.slot));
+    g->batch.first = 0;
+    g->batch.builds = 1;
+    g->batch.parent[0] = -1;
+    g->batch.build[0] = (histogram_node){
+        .begin = root.begin, .end = root.end, .rows = root.rows, .slot = root.slot, .whole = -1, .rest = -1};
+    return add_grown(g, &root);
 }
 
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
@@ -141,73 +159,87 @@ static weft_status add_children(tree_grower *g, int index)
     return WEFT_OK;
 }
 
-/* Rows of all ranks in nodes first .. nodes - 1. */
-static weft_status count_rows(tree_grower *g, int first)
+/* Slots of two children: one for what is built of the child of fewer rows, one for what is left of their parent's. Of
+ * several ranks it is not known yet which child is which. */
+static weft_status plan_children(tree_grower *g, int index)
 {
-    int64_t *rows = NULL;
-    const int count = g->nodes - first;
-    WEFT_TRY(comm_agree(g->comm, WEFT_NEW(&rows, count, WEFT_MEM_WORKSPACE)));
-    for (int i = 0; i < count; ++i) {
-        rows[i] = g->grown[first + i].end - g->grown[first + i].begin;
-    }
-    const weft_status status = comm_allreduce(g->comm, rows, count, WEFT_DTYPE_I64, COMM_SUM);
-    for (int i = 0; status == WEFT_OK && i < count; ++i) {
-        g->grown[first + i].rows = rows[i];
-    }
-    weft_free(rows);
-    return status;
-}
-
-/* Histograms of two children: the smaller is to be built, the larger has what is left of their parent's. */
-static weft_status plan_children(tree_grower *g, int index, histogram_node *node, int *nodes)
-{
-    grown_node *from = &g->grown[index], *child = &g->grown[from->left];
-    grown_node *less = child[0].rows <= child[1].rows ? child : child + 1, *more = less == child ? child + 1 : child;
+    grow_batch *b = &g->batch;
+    grown_node *from = &g->grown[index];
+    const grown_node *child = &g->grown[from->left];
+    const int64_t rows[2] = {child[0].end - child[0].begin, child[1].end - child[1].begin};
+    histogram_node node = {.whole = from->slot};
     if (g->growth.depth > 0 && child->depth >= g->growth.depth) {
         drop_slot(g, from);
         return WEFT_OK;
     }
-    int rest = -1;
-    WEFT_TRY(histograms_take(&g->histograms, less->rows, &less->slot));
-    WEFT_TRY(histograms_take_rest(&g->histograms, from->slot, more->rows, &rest));
-    node[(*nodes)++] =
-        (histogram_node){.begin = less->begin, .end = less->end, .slot = less->slot, .whole = from->slot, .rest = rest};
-    more->slot = rest;
-    from->slot = rest == from->slot ? -1 : from->slot;
+    WEFT_TRY(histograms_take(&g->histograms, rows[0] < rows[1] ? rows[0] : rows[1], &node.slot));
+    WEFT_TRY(histograms_take_rest(&g->histograms, from->slot, rows[0] < rows[1] ? rows[1] : rows[0], &node.rest));
+    from->slot = node.rest == from->slot ? -1 : from->slot;
+    b->rows[2 * b->builds] = rows[0];
+    b->rows[2 * b->builds + 1] = rows[1];
+    b->parent[b->builds] = index;
+    b->build[b->builds++] = node;
     return WEFT_OK;
 }
 
-static weft_status build_children(tree_grower *g, int picks)
+weft_status grow_divide_rows(tree_grower *g, int picks)
 {
-    histogram_node *node = NULL;
-    int nodes = 0;
-    weft_status status;
-    weft_status local = WEFT_NEW(&node, picks, WEFT_MEM_WORKSPACE);
-    for (int i = 0; i < picks && local == WEFT_OK; ++i) {
-        local = plan_children(g, g->pick[i], node, &nodes);
+    weft_status status = reserve(&g->batch, picks, g->data->columns);
+    if (status == WEFT_OK) {
+        const double begun = clock_seconds();
+        divide_all_rows(g, picks);
+        g->exchange.seconds.division += clock_seconds() - begun;
     }
-    COMM_AGREED_GOTO(comm_agree(g->comm, local), local, status, done);
-    status = histograms_build(&g->histograms, &g->rows.row, &g->pair, node, nodes);
-    for (int i = 0; i < picks; ++i) {
-        drop_slot(g, &g->grown[g->pick[i]]); /* of a parent whose children both have narrower ones */
+    g->batch.first = g->nodes;
+    g->batch.builds = 0;
+    for (int i = 0; status == WEFT_OK && i < picks; ++i) {
+        const grown_node *node = &g->grown[g->pick[i]];
+        g->exchange.work.divided += node->end - node->begin;
+        status = add_children(g, g->pick[i]);
+        status = status == WEFT_OK ? plan_children(g, g->pick[i]) : status;
     }
-done:
-    weft_free(node);
     return status;
 }
 
-weft_status grow_divide_picked(tree_grower *g, int picks)
+/* The child of fewer rows is built, the other one is what is left. */
+static void choose_children(tree_grower *g)
 {
-    const int first = g->nodes;
-    weft_status status = WEFT_OK;
-    divide_all_rows(g, picks);
-    for (int i = 0; status == WEFT_OK && i < picks; ++i) {
-        status = add_children(g, g->pick[i]);
+    grow_batch *b = &g->batch;
+    for (int i = 0; i < b->builds; ++i) {
+        grown_node *child = &g->grown[g->grown[b->parent[i]].left];
+        child[0].rows = b->rows[2 * i];
+        child[1].rows = b->rows[2 * i + 1];
+        grown_node *less = child[0].rows <= child[1].rows ? child : child + 1,
+                   *more = less == child ? child + 1 : child;
+        less->slot = b->build[i].slot;
+        more->slot = b->build[i].rest;
+        b->build[i].begin = less->begin;
+        b->build[i].end = less->end;
+        b->build[i].rows = less->rows;
     }
-    WEFT_TRY(comm_agree(g->comm, status));
-    WEFT_TRY(count_rows(g, first));
-    WEFT_TRY(build_children(g, picks));
-    return find_splits(g, first);
+}
+
+weft_status grow_divide_splits(tree_grower *g)
+{
+    grow_batch *b = &g->batch;
+    if (b->first > 0 && b->builds > 0) {
+        WEFT_TRY(exchange_sum(&g->exchange, b->rows, 2 * (int64_t)b->builds));
+        choose_children(g);
+    }
+    if (b->builds == 0) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(histograms_build(&g->histograms, &g->rows.row, &g->pair, b->build, b->builds));
+    for (int i = 0; i < b->builds && b->first > 0; ++i) {
+        drop_slot(g, &g->grown[b->parent[i]]); /* of a parent whose children both have narrower ones */
+    }
+    return find_splits(g);
+}
+
+void grow_divide_free(tree_grower *g)
+{
+    grow_batch *b = &g->batch;
+    WEFT_FREE_ALL(b->build, b->parent, b->rows, b->slot, b->of, b->node, b->use, b->best);
 }
 
 void grow_divide_end(tree_grower *g)

@@ -24,14 +24,33 @@ static void sum_rows(const tree_grower *g, hal_span own, const fixed_sum of[2], 
     }
 }
 
-weft_status grow_finish_values(const tree_grower *g, const float *gradient, const float *hessian, const int32_t *leaf,
+/* [in, out] sum: [nodes, 2] of which the leaves become those of all ranks. */
+static weft_status sum_leaves(tree_grower *g, const weft_tree *tree, int64_t *sum)
+{
+    int64_t leaves = 0;
+    for (int32_t n = 0; n < tree->nodes; ++n) { /* a leaf's place among the leaves is not behind that among the nodes */
+        if (tree->node[n].left < 0) {
+            memmove(sum + 2 * leaves++, sum + 2 * (int64_t)n, 2 * sizeof *sum);
+        }
+    }
+    WEFT_TRY(exchange_sum(&g->exchange, sum, 2 * leaves));
+    for (int32_t n = tree->nodes - 1; n >= 0; --n) {
+        const bool is_leaf = tree->node[n].left < 0;
+        leaves -= is_leaf;
+        sum[2 * (int64_t)n] = is_leaf ? sum[2 * leaves] : 0;
+        sum[2 * (int64_t)n + 1] = is_leaf ? sum[2 * leaves + 1] : 0;
+    }
+    return WEFT_OK;
+}
+
+weft_status grow_finish_values(tree_grower *g, const float *gradient, const float *hessian, const int32_t *leaf,
                                weft_tree *tree)
 {
     const fixed_sum of[2] = {fixed_sum_of(g->most[0], g->all_rows), fixed_sum_of(g->most[1], g->all_rows)};
     const int64_t stride = 2 * (int64_t)tree->nodes;
     const int threads = g->hal->threads;
     int64_t *sum = NULL; /* [threads][nodes, 2]; the first of the leaves, then from the leaves up to the root */
-    WEFT_TRY(comm_agree(g->comm, WEFT_NEW_ZERO(&sum, threads * stride, WEFT_MEM_WORKSPACE)));
+    WEFT_TRY(exchange_agree(&g->exchange, WEFT_NEW_ZERO(&sum, threads * stride, WEFT_MEM_WORKSPACE)));
 #pragma omp parallel for schedule(static, 1) num_threads(threads)
     for (int part = 0; part < threads; ++part) {
         sum_rows(g, hal_split_rows(g->data->rows, threads, part), of, gradient, hessian, leaf, sum + part * stride);
@@ -39,7 +58,7 @@ weft_status grow_finish_values(const tree_grower *g, const float *gradient, cons
     for (int64_t i = stride; i < threads * stride; ++i) {
         sum[i % stride] += sum[i];
     }
-    const weft_status status = comm_allreduce(g->comm, sum, stride, WEFT_DTYPE_I64, COMM_SUM);
+    const weft_status status = sum_leaves(g, tree, sum);
     for (int32_t n = tree->nodes - 1; status == WEFT_OK && n >= 0; --n) {
         tree_node *node = &tree->node[n];
         const double g_sum = fixed_value(&of[0], sum[2 * n]);

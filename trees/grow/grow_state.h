@@ -26,6 +26,21 @@ typedef struct grown_node {
     tree_split split;   /* gain 0: it stays a leaf */
 } grown_node;
 
+/* Nodes that are divided together, and their children whose splits are looked for: memory that is taken before ranks
+ * agree that the batch begins. */
+typedef struct grow_batch {
+    int first;             /* the first child in tree_grower.grown */
+    histogram_node *build; /* [builds] of the child of fewer rows; after its build in another order */
+    int *parent;           /* [builds] whose child it is */
+    int64_t *rows;         /* [builds, 2] of the children */
+    int builds;
+    int *slot, *of;   /* [splits] histograms of a child, and its index */
+    split_node *node; /* [splits] */
+    uint8_t *use;     /* [splits, columns] */
+    tree_split *best; /* [splits] */
+    int build_capacity, split_capacity;
+} grow_batch;
+
 struct tree_grower {
     weft_comm *comm;
     weft_hal *hal;
@@ -34,6 +49,7 @@ struct tree_grower {
     const tree_cuts *cuts;
     const uint8_t *counts;
     tree_growth growth;
+    rank_exchange exchange;
     tree_histograms histograms;
     node_rows rows;
     weft_tensor pair;  /* [rows, 1] int32 */
@@ -53,6 +69,7 @@ struct tree_grower {
     double least, last; /* gains of the last division of the tree before, and of this one so far */
     int *pick;          /* [picks] nodes that are divided together */
     int pick_capacity;
+    grow_batch batch;
     split_rule rule;
     double most[2]; /* of gradients and of hessians, over all ranks */
     uint64_t seed;  /* of what is drawn for the tree that grows */
@@ -65,18 +82,20 @@ weft_status grow_order_place(tree_grower *g, weft_tree *tree);
 /* [out] g->pick: the nodes to divide next, ascending; *picks 0: the tree is complete. Local, the same on all ranks. */
 weft_status grow_order_pick(tree_grower *g, int *picks);
 
-/* grow_divide.c: lists the rows of the root, and finds its split. sum: gradients, hessians and rows of all ranks.
- * Collective. */
+/* grow_divide.c: the root, with its rows. sum: gradients, hessians and rows of all ranks. Local. */
 weft_status grow_divide_root(tree_grower *g, const int64_t sum[3]);
-/* Divides the picked nodes: their rows, and the histograms and splits of their children. Collective. */
-weft_status grow_divide_picked(tree_grower *g, int picks);
+/* Divides the rows of the picked nodes, and takes the memory that their children need. Local. */
+weft_status grow_divide_rows(tree_grower *g, int picks);
+/* The histograms and splits of the root, or of the children of the nodes whose rows were divided. Collective. */
+weft_status grow_divide_splits(tree_grower *g);
 /* Histograms that no node needs any more go back. */
 void grow_divide_end(tree_grower *g);
+void grow_divide_free(tree_grower *g);
 
 /* grow_finish.c: [out] leaf: [rows] where each row that the tree is grown on is; -1: another row. */
 void grow_finish_listed(const tree_grower *g, const weft_tree *tree, int32_t *leaf);
 /* What leaves add, and the covers of all nodes, by rows whose leaf is known. Collective. */
-weft_status grow_finish_values(const tree_grower *g, const float *gradient, const float *hessian, const int32_t *leaf,
+weft_status grow_finish_values(tree_grower *g, const float *gradient, const float *hessian, const int32_t *leaf,
                                weft_tree *tree);
 /* [in, out] leaf: the other rows find theirs from the root. */
 void grow_finish_others(const tree_grower *g, const weft_tree *tree, int32_t *leaf);

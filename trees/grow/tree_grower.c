@@ -90,7 +90,7 @@ static weft_status round_pairs(tree_grower *g, const float *gradient, const floa
     double most[3];
     int32_t *pair = g->pair.data;
     find_most(g, gradient, hessian, most);
-    WEFT_TRY(comm_allreduce(g->comm, most, 3, WEFT_DTYPE_F64, COMM_MAX));
+    WEFT_TRY(exchange_most(&g->exchange, most));
     WEFT_CHECK(most[2] == 0.0, WEFT_ERR_DATA,
                "a gradient is not finite: take a lower rate, or look for extreme targets and weights");
     const double up[2] = {most[0] > 0.0 ? INT16_MAX / most[0] : 0.0, most[1] > 0.0 ? UINT16_MAX / most[1] : 0.0};
@@ -128,21 +128,27 @@ static weft_status draw(tree_grower *g, const float *gradient, const float *hess
     list_columns(g, number);
     g->listed = sum[2] = list_rows(g);
     sum_pairs(g, g->listed, sum);
-    return comm_allreduce(g->comm, sum, 3, WEFT_DTYPE_I64, COMM_SUM);
+    return exchange_sum(&g->exchange, sum, 3);
 }
 
 /* ---- growth ------------------------------------------------------------------------------------------------------ */
 
+/* A rank whose sums failed takes part in what the others wait for, and says so where ranks agree next. */
 static weft_status grow_nodes(tree_grower *g, const int64_t sum[3], weft_tree *tree)
 {
     int picks = 0;
-    WEFT_TRY(grow_divide_root(g, sum));
-    weft_status local = grow_order_begin(g, tree);
+    g->exchange.work.trees += 1;
+    WEFT_TRY(exchange_agree(&g->exchange, grow_divide_root(g, sum)));
+    WEFT_TRY(grow_divide_splits(g));
+    weft_status local = g->histograms.failed;
+    local = local == WEFT_OK ? grow_order_begin(g, tree) : local;
     do {
         local = local == WEFT_OK ? grow_order_place(g, tree) : local;
         local = local == WEFT_OK ? grow_order_pick(g, &picks) : local;
-        WEFT_TRY(comm_agree(g->comm, local));
-        WEFT_TRY(picks > 0 ? grow_divide_picked(g, picks) : WEFT_OK);
+        local = local == WEFT_OK && picks > 0 ? grow_divide_rows(g, picks) : local;
+        WEFT_TRY(exchange_agree(&g->exchange, local));
+        WEFT_TRY(picks > 0 ? grow_divide_splits(g) : WEFT_OK);
+        local = g->histograms.failed;
     } while (picks > 0);
     return WEFT_OK;
 }
@@ -186,6 +192,15 @@ static weft_status allocate(tree_grower *g)
     return WEFT_NEW(&g->use, g->data->columns, WEFT_MEM_TREES);
 }
 
+static bool has_categories(const tree_cuts *cuts)
+{
+    int columns = 0;
+    for (int c = 0; c < cuts->columns; ++c) {
+        columns += cuts->categories.bins[c] > 0;
+    }
+    return columns > 0;
+}
+
 weft_status grower_create(weft_comm *comm, const tree_columns *data, const tree_bins *bins, const tree_cuts *cuts,
                           const uint8_t *counts, const tree_growth *growth, tree_grower **grower)
 {
@@ -212,7 +227,8 @@ weft_status grower_create(weft_comm *comm, const tree_columns *data, const tree_
                                 .min_gain = fmax(growth->min_gain, LEAST_GAIN)}};
     weft_status status = comm_agree(comm, allocate(g));
     status = status == WEFT_OK ? comm_allreduce(comm, &g->all_rows, 1, WEFT_DTYPE_I64, COMM_SUM) : status;
-    status = status == WEFT_OK ? histograms_create(comm, bins, &g->histograms) : status;
+    status = status == WEFT_OK ? exchange_create(comm, has_categories(cuts), &g->exchange) : status;
+    status = status == WEFT_OK ? histograms_create(comm, bins, &g->exchange, &g->histograms) : status;
     if (status != WEFT_OK) {
         grower_destroy(g);
         return status;
@@ -225,10 +241,22 @@ void grower_destroy(tree_grower *g)
 {
     if (g != NULL) {
         histograms_destroy(&g->histograms);
+        exchange_destroy(&g->exchange);
+        grow_divide_free(g);
         node_rows_destroy(&g->rows);
         tensor_destroy(&g->pair);
         WEFT_FREE_ALL(g->use, g->path, g->take, g->grown, g->place, g->open, g->pick, g);
     }
+}
+
+const growth_work *grower_work(const tree_grower *grower)
+{
+    return &grower->exchange.work;
+}
+
+const growth_seconds *grower_seconds(const tree_grower *grower)
+{
+    return &grower->exchange.seconds;
 }
 
 uint64_t grower_bytes(const tree_grower *g)

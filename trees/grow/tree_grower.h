@@ -8,13 +8,12 @@
  *
  *      the rows of the root are listed, its histograms built
  *      while leaves have a split that is worth while:
- *          the rows of some leaves are divided                       all of a level, or the one that gains most
- *          smaller children:  histograms -> reduce-scatter by columns -> this rank's columns of all ranks' rows
+ *          the rows of some leaves are divided, those of a level or of the largest gains; rows of children are summed
+ *          smaller children:  histograms -> one reduce-scatter by columns -> this rank's columns of all ranks' rows
  *          larger children:   parent - smaller
- *          each rank finds the best split by its columns; the best of all ranks is agreed on
+ *          each rank finds the best splits by its columns; one all-reduce finds those of all ranks
  *
- * A rank sends 16 bytes for each of 256 cells of a column that is another rank's, for each built node, and
- * sizeof (tree_split) for each child to every rank.
+ * What is sent is told, to the byte, in trees/grow/growth_work.h.
  *
  *   T. Chen, C. Guestrin: XGBoost: a scalable tree boosting system. KDD 2016, doi:10.1145/2939672.2939785.
  *   G. Ke et al.: LightGBM: a highly efficient gradient boosting decision tree. NIPS 2017.
@@ -25,6 +24,7 @@
 #include "comm/comm.h"
 #include "trees/data/bins.h"
 #include "trees/forest/forest.h"
+#include "trees/grow/growth_work.h"
 #include "trees/grow/interactions.h"
 
 typedef struct tree_growth {
@@ -57,4 +57,7 @@ void grower_destroy(tree_grower *grower); /* NULL is fine */
  */
 weft_status grower_grow(tree_grower *grower, const float *gradient, const float *hessian, uint64_t seed, int number,
                         weft_tree *tree, int32_t *leaf);
+/* What was sent and computed since the grower was made; counted on one rank as if there were several. */
+const growth_work *grower_work(const tree_grower *grower);
+const growth_seconds *grower_seconds(const tree_grower *grower);
 uint64_t grower_bytes(const tree_grower *grower); /* held now */

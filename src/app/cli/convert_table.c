@@ -6,10 +6,10 @@
 #include "app/setup/table_setup.h"
 #include "table/table.h"
 
-static const option_id column_options[] = {OPT_TARGET,   OPT_WEIGHT_COLUMN, OPT_GROUP_COLUMN, OPT_SPLIT_COLUMN,
-                                           OPT_SPLIT_BY, OPT_CATEGORY,      OPT_ID_COLUMN,    OPT_REAL,
-                                           OPT_DROP,     OPT_MISSING,       OPT_TABLE_FORMAT, OPT_HEADER,
-                                           OPT_QUOTE,    OPT_DECIMAL,       OPT_SPARSE,       OPT_INDEX_BASE};
+static const option_id column_options[] = {
+    OPT_TARGET,    OPT_WEIGHT_COLUMN, OPT_GROUP_COLUMN, OPT_SPLIT_COLUMN, OPT_SPLIT_BY,     OPT_CATEGORY,
+    OPT_ID_COLUMN, OPT_REAL,          OPT_DROP,         OPT_MISSING,      OPT_TABLE_FORMAT, OPT_HEADER,
+    OPT_QUOTE,     OPT_DECIMAL,       OPT_SPARSE,       OPT_INDEX_BASE,   OPT_ABSENT};
 enum { COLUMN_OPTIONS = sizeof column_options / sizeof *column_options };
 
 bool app_is_table(const weft_options *options)

@@ -17,9 +17,10 @@ weft_status clicks_check_made(const workload *work, const char *data)
 {
     click_spec spec;
     static const option_id idle[] = {
-        OPT_TARGET,  OPT_WEIGHT_COLUMN, OPT_GROUP_COLUMN, OPT_SPLIT_COLUMN, OPT_CATEGORY,  OPT_ID_COLUMN,
-        OPT_REAL,    OPT_DROP,          OPT_MISSING,      OPT_TABLE_FORMAT, OPT_HEADER,    OPT_QUOTE,
-        OPT_DECIMAL, OPT_SPARSE,        OPT_INDEX_BASE,   OPT_VALID_FILE,   OPT_TEST_FILE, OPT_CLICK_POSITIVE,
+        OPT_TARGET,     OPT_WEIGHT_COLUMN, OPT_GROUP_COLUMN,   OPT_SPLIT_COLUMN, OPT_CATEGORY,
+        OPT_ID_COLUMN,  OPT_REAL,          OPT_DROP,           OPT_MISSING,      OPT_TABLE_FORMAT,
+        OPT_HEADER,     OPT_QUOTE,         OPT_DECIMAL,        OPT_SPARSE,       OPT_INDEX_BASE,
+        OPT_VALID_FILE, OPT_TEST_FILE,     OPT_CLICK_POSITIVE, OPT_ABSENT,
     };
     const weft_options *o = work->context->options;
     WEFT_TRY(click_spec_parse(data, &spec));

@@ -22,6 +22,7 @@ table_request app_table_request(const weft_options *options)
         .quote = option_choice(options, OPT_QUOTE),
         .decimal = option_choice(options, OPT_DECIMAL),
         .sparse = option_choice(options, OPT_SPARSE),
+        .absent = option_choice(options, OPT_ABSENT),
         .index_base = option_int(options, OPT_INDEX_BASE),
     };
 }

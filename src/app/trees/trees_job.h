@@ -59,4 +59,6 @@ weft_status trees_input_values(const workload *work, int64_t input, float *value
 weft_status trees_detail(const workload *work, workload_detail which, void **word, int64_t *width);
 void trees_drawings(const workload *work, json_writer *json);
 weft_status trees_column(const workload *work, const char *flag, const char *name, workload_column *column);
+/* Seconds of a tree on 1 to 128 ranks, of a dry run; in trees_scaling.c. */
+void trees_print_scaling(const workload *work, FILE *out);
 void trees_note_labels(workload *work);

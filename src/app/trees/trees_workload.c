@@ -239,6 +239,10 @@ static weft_status trees_plan(workload *work, const char *folder, int64_t output
     *memory = (memory_plan){.cure = "use more ranks"};
     memory_plan_add(memory, "process and table", clock_rss_bytes());
     memory_plan_add(memory, "bins, gradients and lists of rows", training);
+    memory_plan_add(memory, "histograms on their way between ranks",
+                    work->trained || comm_size(work->context->comm) == 1
+                        ? 0
+                        : 2 * growth_scatter_bytes((int64_t)rows->data.columns * HAL_BINS));
     memory_plan_add(memory, "answers", count * 4 * (margins + (uint64_t)work->outputs));
     memory_plan_sum(memory);
     return memory_plan_check(work->context, memory, option_size(work->context->options, OPT_MEMORY_LIMIT));
@@ -387,7 +391,7 @@ static void result_facts(const workload *work, fact_list *list)
     facts_real(list, "binning_s", "binning", "s", "in which columns were cut into bins", job->binning);
 }
 
-static const option_id recorded[] = {OPT_TREE_QUANTILE, OPT_TREE_NDCG, OPTION_NONE};
+static const option_id recorded[] = {OPT_TREE_QUANTILE, OPT_TREE_NDCG, OPT_ABSENT, OPTION_NONE};
 static const char *const model_head[] = {"{\"learner\"", "tree\n", "tree\r\n", NULL};
 
 const workload_ops trees_workload = {
@@ -425,6 +429,7 @@ const workload_ops trees_workload = {
     .row_title = {"row", "row"},
     .shows_answers = true,
     .plan_facts = plan_facts,
+    .print_plan = trees_print_scaling,
     .result_facts = result_facts,
     .recognise = trees_recognise,
 };

@@ -1,7 +1,8 @@
 /*
  * table/read/reader_libsvm.c: lines LABEL [qid:QUERY] INDEX:VALUE ..., as LIBSVM, XGBoost and LightGBM write sparse
  * rows. A '#' ends a line. Columns are the label, the query if lines have one, and the features: one for each index
- * from the least allowed to the greatest that occurs. An index that a line lacks is 0. Indices ascend within a line.
+ * from the least allowed to the greatest that occurs. An index that a line lacks is 0, or missing if that is asked for.
+ * Indices ascend within a line.
  *
  * Features are columns of reals if they are few or mostly given, else a sparse block (table/sparse_block.h). The first
  * pass counts the entries of each line, so that the second one puts them in place on all threads.
@@ -33,13 +34,13 @@ typedef struct svm_facts {
 typedef struct libsvm_reader {
     const char *path; /* of the first file */
     row_source *rows;
-    int64_t base, columns; /* index of the first feature; features */
-    bool query, sparse;
-    bool given;           /* `start` belongs to the caller */
-    int64_t first, count; /* this rank's rows */
-    int64_t *start;       /* [count + 1] entries of this rank's rows before each */
-    svm_facts *facts;     /* [threads], while lines are looked at */
-    table_sink *sink;     /* while they are read */
+    int64_t base, columns;       /* index of the first feature; features */
+    bool query, sparse, missing; /* cells that lines leave out are missing, not 0 */
+    bool given;                  /* `start` belongs to the caller */
+    int64_t first, count;        /* this rank's rows */
+    int64_t *start;              /* [count + 1] entries of this rank's rows before each */
+    svm_facts *facts;            /* [threads], while lines are looked at */
+    table_sink *sink;            /* while they are read */
 } libsvm_reader;
 
 typedef weft_status (*line_fn)(libsvm_reader *r, row_piece *piece, int64_t row, svm_line *line);
@@ -174,7 +175,12 @@ static weft_status choose_block(const char *path, const table_request *request, 
                "%s: indices up to %" PRId64 ": at most %d columns are made of a LIBSVM file; " FLAG_SPARSE
                " yes keeps the given cells alone, or number the features that occur often enough anew",
                path, facts->most, SPARSE_DENSE_MOST);
-    const bool dense = !request->keeps_given && (r->columns <= SPARSE_NARROW || (fits && given * SPARSE_FILL >= 1));
+    WEFT_CHECK(!r->missing || (asked != TABLE_SPARSE_YES && fits), WEFT_ERR_UNSUPPORTED,
+               "%s: " FLAG_ABSENT " missing makes columns, of at most %d features, and indices go up to %" PRId64
+               ": leave it out, or " FLAG_SPARSE " yes",
+               path, SPARSE_DENSE_MOST, facts->most);
+    const bool dense =
+        r->missing || (!request->keeps_given && (r->columns <= SPARSE_NARROW || (fits && given * SPARSE_FILL >= 1)));
     r->sparse = r->columns > 0 && (asked == TABLE_SPARSE_YES || (asked == TABLE_SPARSE_AUTO && !dense));
     if (r->sparse) {
         log_info("%s: %" PRId64 " features, of which rows give %.3g %%: kept as a sparse block of %" PRId64
@@ -183,9 +189,9 @@ static weft_status choose_block(const char *path, const table_request *request, 
         return WEFT_OK;
     }
     if (given < 1) {
-        log_info("%s: lines give %.3g %% of their features: the others are read as 0, as LightGBM does (XGBoost reads "
-                 "them as missing values, which empty cells of a CSV file are)",
-                 path, 100 * given);
+        log_info("%s: lines give %.3g %% of their features: the others are read as %s", path, 100 * given,
+                 r->missing ? "missing values, as XGBoost does"
+                            : "0, as LightGBM does (XGBoost reads them as missing values: " FLAG_ABSENT " missing)");
     }
     weft_free(r->start);
     r->start = NULL;
@@ -200,6 +206,7 @@ static weft_status choose_columns(const char *path, const table_request *request
                "%s: %" PRId64 " of %" PRId64 " lines have a query (qid:), the others none", path, facts->queries,
                facts->rows);
     r->query = facts->queries > 0;
+    r->missing = request->absent == TABLE_ABSENT_MISSING;
     r->base = request->index_base >= 0 ? request->index_base : facts->least == 0 ? 0 : 1;
     WEFT_CHECK(facts->least >= r->base, WEFT_ERR_DATA,
                "%s: an index of %" PRId64 ", and " FLAG_INDEX_BASE " says that they begin at %" PRId64, path,
@@ -282,10 +289,13 @@ static weft_status begin_libsvm(void *self, const table_request *request, const 
 
 /* ---- the cells ---- */
 
-static weft_status put_zeros(const libsvm_reader *r, int thread, int64_t row, int64_t from, int64_t to)
+static weft_status put_absent(const libsvm_reader *r, int thread, int64_t row, int64_t from, int64_t to)
 {
+    const sink_cell empty = {.text = "", .bytes = 0};
     for (int64_t j = from; j < to; j++) {
-        WEFT_TRY(sink_put_number(r->sink, thread, row, 1 + r->query + j, 0));
+        const int64_t column = 1 + r->query + j;
+        WEFT_TRY(r->missing ? sink_put(r->sink, thread, row, column, &empty)
+                            : sink_put_number(r->sink, thread, row, column, 0));
     }
     return WEFT_OK;
 }
@@ -310,9 +320,9 @@ static weft_status read_features(libsvm_reader *r, int thread, int64_t row, svm_
     for (;;) {
         WEFT_TRY(next_feature(r, line, next, &feature, &value, &more));
         if (!more) {
-            return put_zeros(r, thread, row, next, r->columns);
+            return put_absent(r, thread, row, next, r->columns);
         }
-        WEFT_TRY(put_zeros(r, thread, row, next, feature));
+        WEFT_TRY(put_absent(r, thread, row, next, feature));
         WEFT_TRY(sink_put_number(r->sink, thread, row, 1 + r->query + feature, value));
         next = feature + 1;
     }

@@ -78,6 +78,11 @@ static weft_status open_store(const char *path, const table_request *request, in
                "%s: its %" PRId64
                " features are a sparse block, and columns are wanted: convert the data with " FLAG_SPARSE " no",
                path, t->sparse.columns);
+    if (request->absent == TABLE_ABSENT_MISSING && rank == 0) {
+        log_info("%s: is a store, whose cells are what they became: " FLAG_ABSENT " is for LIBSVM files, and weft "
+                 "convert",
+                 path);
+    }
     return schema_apply_stored(path, request, &t->schema);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/log.h"
 #include "table/store/table_ranks.h"
 #include "table/table_options.def"
 
@@ -23,6 +24,10 @@ static weft_status open_alone(const char *const *paths, int count, table_files *
     WEFT_CHECK(files->request->sparse != TABLE_SPARSE_YES || files->reader->sparse != NULL, WEFT_ERR_USAGE,
                "%s: " FLAG_SPARSE " yes is for LIBSVM files, and this one is read as %s", paths[0],
                files->reader->name);
+    if (files->request->absent == TABLE_ABSENT_MISSING && files->reader->sparse == NULL) {
+        log_info("%s: is read as %s, whose empty cells are missing: " FLAG_ABSENT " is for LIBSVM files", paths[0],
+                 files->reader->name);
+    }
     return files->reader->open(paths, count, files->request, &files->self);
 }
 

@@ -102,13 +102,16 @@ static void note_traffic(const fit_run *fit, const train_traffic *before, train_
     }
 }
 
-/* Seconds that this rank stood still: for gradients and averages by the mode's own account, for the rest by lane. */
+/* Seconds that this rank stood still: for gradients and averages by the mode's own account, which a method without
+ * parameters has not, for the rest by lane. */
 static double exposed(const fit_run *fit)
 {
     static const comm_lane lanes[] = {COMM_LANE_CONTROL, COMM_LANE_HALO, COMM_LANE_FACTORS, COMM_LANE_SAMPLES,
                                       COMM_LANE_ROWS};
     sync_mode running = SYNC_ALLREDUCE;
-    double seconds = figures_of(fit, &running).exposed_s;
+    double seconds = fit->method->figures != NULL
+                         ? figures_of(fit, &running).exposed_s
+                         : comm_lane_stats(fit->services->comm, COMM_LANE_GRADIENT).wait_seconds;
     for (size_t i = 0; i < sizeof lanes / sizeof *lanes; ++i) {
         seconds += comm_lane_stats(fit->services->comm, lanes[i]).wait_seconds;
     }
