@@ -13,7 +13,7 @@
  * of its own; the sums are added in the order of the threads. Memory of that: m * n floats a thread. Where both
  * matrices are of bfloat16 and the processor multiplies pairs, cpu_gemm_pairs.c does it without widening.
  *
- * Where the processor multiplies such numbers, products of tall matrices of bfloat16 are the library's a chunk at a time
+ * Where the processor multiplies such numbers, products of tall matrices of bfloat16 are the library's, chunk by chunk
  * (gemm_tall.h), and other products of two of them as a whole, but for sums of many terms (see use_library).
  */
 #include <string.h>

@@ -11,8 +11,8 @@ enum {
     SUM_NARROW = 1024, /* rows of one by reduction: of at most NARROW columns on one side */
     SUM_CHUNK = 4096,  /* of more */
     NARROW = 64,
-    LEAST_K = 32,        /* terms of a product by rows: of fewer a tile is not full */
-    LEAST_NUMBERS = 4096 /* of the small matrix: less is not worth a call a chunk */
+    LEAST_K = 16,       /* terms of a product by rows: of fewer a tile is mostly empty */
+    LEAST_NUMBERS = 512 /* of the small matrix: less is not worth a call a chunk */
 };
 
 /* Sums in which nothing of ours stands up to the library: there are tiles (AMX), and so no products of pairs. */
