@@ -186,9 +186,9 @@ struct hal_spmm {
     int64_t places;         /* of the packed strip: cols, or more where columns are marked */
     int32_t *source;        /* [places] column of a place, -1: none; NULL: columns are in their places */
     int64_t marked_blocks;  /* of marked columns; all of them where columns are not marked */
-    float *
-        packed; /* [cols or places, strip]: one strip of x, in float32 or bfloat16; ROWS: of spmm_rows_packed, or NULL; SHARED:
-                     * [cols + sums, strip] in float32, behind the sources the partial sums */
+    /* [places, strip]: one strip of x, in float32 or bfloat16; ROWS: [cols, spmm_rows_packed], or NULL; SHARED: [cols +
+     * sums, strip] in float32, behind the sources the partial sums */
+    float *packed;
     float *sum;     /* [rows, strip]: partial sums of that strip */
     int64_t blocks; /* of the whole matrix */
     uint64_t bytes;

@@ -1,6 +1,6 @@
 /*
- * hal/cpu/sparse/spmm_marks.h: LISTS of a matrix whose rows and columns are marked in part (hal_csr), so that runs along
- * marked edges alone need no matrix of their own.
+ * hal/cpu/sparse/spmm_marks.h: LISTS of a matrix with marked rows and columns (hal_csr), so that runs along marked
+ * edges alone need no matrix of their own.
  *
  *  marked rows      of a window the marked rows are listed first; a run of the others is skipped as a whole
  *  marked columns   have the first places of the packed strip, in blocks of their own, and the last places are for the
@@ -16,23 +16,24 @@
 
 #include "hal/cpu/sparse/spmm.h"
 
-/* Columns of a matrix without marked ones stay in their places. Else [out] spmm->source, spmm->places and the blocks.
- * csr->marked_row and marked_col count as NULL from here on where threads would have unequal shares of marked edges:
- * see spmm->marked. spmm: of form LISTS, with its split. */
+/* [out] spmm->marked: false if csr has no marks, or threads would have unequal shares of a large matrix's marked edges.
+ * Where columns are marked, [out] spmm->source, spmm->places and the numbers of blocks. spmm: of form LISTS, with its
+ * split. */
 weft_status spmm_mark(hal_spmm *spmm, const hal_csr *csr);
 
-/* Is row r of the matrix one whose edges a run along marked rows leaves out? */
+/* Returns true if a run along marked rows leaves out the edges of this row. */
 static inline bool spmm_leaves_row(const hal_spmm *spmm, const hal_csr *csr, int64_t row)
 {
     return spmm->marked && csr->marked_row != NULL && csr->marked_row[row] == 0;
 }
 
-/* Blocks of a run, and the source that a place of the packed strip is for; -1: none. */
+/* Returns the number of blocks of a run. */
 static inline int64_t spmm_run_blocks(const hal_spmm *spmm, hal_spmm_part part)
 {
     return part == HAL_SPMM_MARKED_COLS ? spmm->marked_blocks : spmm->by_block.count;
 }
 
+/* Returns the column of a place of the packed strip; -1: none. */
 static inline int64_t spmm_source_of(const hal_spmm *spmm, int64_t place)
 {
     return spmm->source != NULL ? spmm->source[place] : place;
