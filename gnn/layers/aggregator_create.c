@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/sort.h"
 #include "gnn/layers/aggregate_internal.h"
 #include "gnn/layers/part_scope.h"
@@ -281,6 +282,16 @@ static weft_status share_matrices(gnn_aggregator *a)
     return WEFT_OK;
 }
 
+/* The memory plan expects lists of graphs with long rows, which need no such matrices. */
+static void tell_matrices(const gnn_scoped *read)
+{
+    const double told_from = 64e6;
+    const double bytes = gnn_local_matrix_bytes(&read->forward) + gnn_local_matrix_bytes(&read->transposed);
+    if (bytes >= told_from) {
+        log_info("last layer: matrices of its own take %.0f MB, which the form lists would do without", bytes / 1e6);
+    }
+}
+
 static weft_status create_scope(gnn_aggregator *a, const weft_part *part, const gnn_aggregator_options *options,
                                 part_scope *scope)
 {
@@ -293,6 +304,7 @@ static weft_status create_scope(gnn_aggregator *a, const weft_part *part, const 
     }
     WEFT_TRY(part_scope_cut(a->comm, part, a->whole_rows, scope));
     WEFT_TRY(comm_agree(a->comm, read->within ? WEFT_OK : create_scope_matrices(a, part, scope, options)));
+    tell_matrices(read);
     if (alone) {
         return WEFT_OK;
     }

@@ -64,6 +64,16 @@ void gnn_local_matrix_forms(const gnn_local_matrix *matrix, char forms[GNN_SIDES
     }
 }
 
+double gnn_local_matrix_bytes(const gnn_local_matrix *matrix)
+{
+    double bytes = 0.0;
+    for (int i = 0; i < GNN_SIDES * GNN_SIDES; ++i) {
+        const hal_spmm *part = matrix->part[i / GNN_SIDES][i % GNN_SIDES];
+        bytes += part != NULL ? (double)matrix->hal->sparse.spmm_info(matrix->hal, part).bytes : 0.0;
+    }
+    return bytes;
+}
+
 bool gnn_local_matrix_is_marked(const gnn_local_matrix *matrix)
 {
     bool marked = true;

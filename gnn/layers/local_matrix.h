@@ -44,6 +44,8 @@ weft_status gnn_local_matrix_create(gnn_form_choice *choice, int first_role, wef
                                     int64_t cut_at, gnn_local_matrix *matrix);
 /* Returns true if each prepared matrix runs along the marked edges of its csr alone too. */
 bool gnn_local_matrix_is_marked(const gnn_local_matrix *matrix);
+/* Bytes that the prepared matrices hold; 0: there are none. */
+double gnn_local_matrix_bytes(const gnn_local_matrix *matrix);
 /* The letters of what was prepared, '-' where nothing was. */
 void gnn_local_matrix_forms(const gnn_local_matrix *matrix, char forms[GNN_SIDES * GNN_SIDES]);
 /* Slices worth looking up between: a millisecond or so each. */
