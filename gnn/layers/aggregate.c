@@ -108,7 +108,7 @@ static gnn_halo *reverse_halo(const gnn_aggregator *a)
 
 static const gnn_local_matrix *matrix_under_way(const gnn_aggregator *a)
 {
-    const gnn_scoped *of = scope_under_way(a);
+    const gnn_scoped *of = scope_under_way(a)->within ? &a->of[GNN_SCOPE_ALL] : scope_under_way(a);
     return a->under_way.transposed && !of->shares ? &of->transposed : &of->forward;
 }
 
@@ -192,6 +192,9 @@ static weft_status product(gnn_aggregator *a, gnn_side rows, gnn_side sources, d
                                                .post = or_null(transposed ? &scales->pre : &scales->post),
                                                .diag = or_null(&scales->diag)},
                                     .beta = beta,
+                                    .part = !scope_under_way(a)->within ? HAL_SPMM_ALL_EDGES
+                                            : transposed                ? HAL_SPMM_MARKED_COLS
+                                                                        : HAL_SPMM_MARKED_ROWS,
                                     .slice = slice,
                                     .slices = slices};
     ACTIVITY_TRY(ACTIVITY_AGGREGATE, gnn_local_matrix_run(matrix_under_way(a), &part, &w->x, &w->out));

@@ -102,6 +102,8 @@ typedef enum gnn_aggregator_state {
 
 /* The local edges of a scope, prepared, and the rows that cross ranks for them. */
 typedef struct gnn_scoped {
+    /* Matrices of GNN_SCOPE_ALL run along this scope's edges too, which are marked there: it has none of its own. */
+    bool within;
     /* `forward` serves both directions: whole rows, or symmetric local edges. */
     bool shares;
     gnn_local_matrix forward, transposed;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/sort.h"
 #include "gnn/layers/aggregate_internal.h"
 #include "gnn/layers/part_scope.h"
@@ -190,21 +191,25 @@ static int64_t cut_at(const gnn_aggregator *a)
     return a->overlaps ? a->n_owned : a->n_local;
 }
 
-/* With whole rows replicas have no edges. */
-static hal_csr csr_of(const gnn_aggregator *a, const part_csr *edges)
+/* With whole rows replicas have no edges. read: [n_local] rows of GNN_SCOPE_READ, which are destinations; NULL: the
+ * matrix serves one scope alone. */
+static hal_csr csr_of(const gnn_aggregator *a, const part_csr *edges, const uint8_t *read)
 {
     return (hal_csr){.rows = a->whole_rows ? a->n_owned : a->n_local,
                      .cols = a->n_local,
                      .offset = edges->offset,
                      .column = edges->column,
-                     .value = edges->value};
+                     .value = edges->value,
+                     .marked_row = read,
+                     .marked_col = read};
 }
 
 /* The forward matrix of a scope, where the choice of its forms begins. */
 static weft_status create_forward(const gnn_aggregator *a, const gnn_forms_asked *asked, const part_csr *edges,
-                                  gnn_scoped *of, gnn_form_choice *choice)
+                                  const uint8_t *read, gnn_scoped *of, gnn_form_choice *choice)
 {
-    const hal_csr csr = csr_of(a, edges);
+    hal_csr csr = csr_of(a, edges, read);
+    csr.marked_col = of->shares ? csr.marked_col : NULL;
     bool has[GNN_FORMS];
     list_roles(a, of->shares, has);
     WEFT_TRY(gnn_forms_begin(a->comm, a->hal, asked, has, choice));
@@ -213,25 +218,28 @@ static weft_status create_forward(const gnn_aggregator *a, const gnn_forms_asked
 
 /* The transposed matrix of edges that are the matrix's alone: they are freed. status: of making them. */
 static weft_status take_transposed(const gnn_aggregator *a, gnn_form_choice *choice, weft_status status,
-                                   part_csr *edges, gnn_local_matrix *matrix)
+                                   part_csr *edges, const uint8_t *read, gnn_local_matrix *matrix)
 {
-    const hal_csr csr = csr_of(a, edges);
+    hal_csr csr = csr_of(a, edges, read);
+    csr.marked_row = NULL;
     const bool any = status == WEFT_OK && edges->offset != NULL;
     status = gnn_local_matrix_create(choice, GNN_FORMS / 2, status, any ? &csr : NULL, cut_at(a), matrix);
     part_csr_free(edges);
     return status;
 }
 
-static weft_status create_matrices(gnn_aggregator *a, const weft_part *part, const gnn_aggregator_options *options)
+/* read: [n_local] rows of GNN_SCOPE_READ; NULL: there is no such scope. */
+static weft_status create_matrices(gnn_aggregator *a, const weft_part *part, const gnn_aggregator_options *options,
+                                   const uint8_t *read)
 {
     gnn_scoped *all = &a->of[GNN_SCOPE_ALL];
     const part_csr edges = {.offset = part->offset, .column = part->source, .value = part->weight};
     gnn_form_choice choice;
     all->shares = a->whole_rows || part->symmetric;
-    WEFT_TRY(create_forward(a, &options->forms, &edges, all, &choice));
+    WEFT_TRY(create_forward(a, &options->forms, &edges, read, all, &choice));
     part_csr back = {.offset = NULL};
     weft_status status = all->shares ? WEFT_OK : part_transpose(part, &back.offset, &back.column, &back.value);
-    status = take_transposed(a, &choice, status, &back, &all->transposed);
+    status = take_transposed(a, &choice, status, &back, read, &all->transposed);
     a->forms = choice.figures;
     return status;
 }
@@ -258,28 +266,50 @@ static weft_status create_scope_matrices(gnn_aggregator *a, const weft_part *par
     letters_of_scope(a, letters);
     asked.letters = letters;
     asked.max_width = options->read_width;
-    WEFT_TRY(create_forward(a, &asked, &scope->forward, read, &choice));
+    WEFT_TRY(create_forward(a, &asked, &scope->forward, NULL, read, &choice));
     part_csr back = {.offset = NULL};
     const weft_status status = part_scope_turn(part, scope, a->of[GNN_SCOPE_ALL].shares, &back);
-    return take_transposed(a, &choice, status, &back, &read->transposed);
+    return take_transposed(a, &choice, status, &back, NULL, &read->transposed);
 }
 
-static weft_status create_scope(gnn_aggregator *a, const weft_part *part, const gnn_aggregator_options *options)
+/* On all ranks: messages are the same, but the scope's matrices are made together. Collective. */
+static weft_status share_matrices(gnn_aggregator *a)
+{
+    const gnn_scoped *all = &a->of[GNN_SCOPE_ALL];
+    int32_t marked = gnn_local_matrix_is_marked(&all->forward) && gnn_local_matrix_is_marked(&all->transposed);
+    WEFT_TRY(comm_allreduce(a->comm, &marked, 1, WEFT_DTYPE_I32, COMM_MIN));
+    a->of[GNN_SCOPE_READ].within = marked != 0;
+    return WEFT_OK;
+}
+
+/* The memory plan expects lists of graphs with long rows, which need no such matrices. */
+static void tell_matrices(const gnn_scoped *read)
+{
+    const double told_from = 64e6;
+    const double bytes = gnn_local_matrix_bytes(&read->forward) + gnn_local_matrix_bytes(&read->transposed);
+    if (bytes >= told_from) {
+        log_info("last layer: matrices of its own take %.0f MB, which the form lists would do without", bytes / 1e6);
+    }
+}
+
+static weft_status create_scope(gnn_aggregator *a, const weft_part *part, const gnn_aggregator_options *options,
+                                part_scope *scope)
 {
     gnn_scoped *read = &a->of[GNN_SCOPE_READ];
-    part_scope scope;
-    weft_status status = part_scope_create(a->comm, part, a->whole_rows, options->read, &scope);
-    if (status == WEFT_OK) {
-        a->scopes = GNN_SCOPES;
-        status = comm_agree(a->comm, create_scope_matrices(a, part, &scope, options));
+    const bool alone = comm_size(a->comm) == 1;
+    a->scopes = GNN_SCOPES;
+    WEFT_TRY(share_matrices(a));
+    if (alone && read->within) {
+        return WEFT_OK;
     }
-    if (status == WEFT_OK && comm_size(a->comm) > 1) {
-        status = create_halo(a, part, &scope.sources, false, options, &read->sources);
-        status =
-            status == WEFT_OK ? create_halo(a, part, &scope.destinations, true, options, &read->destinations) : status;
+    WEFT_TRY(part_scope_cut(a->comm, part, a->whole_rows, scope));
+    WEFT_TRY(comm_agree(a->comm, read->within ? WEFT_OK : create_scope_matrices(a, part, scope, options)));
+    tell_matrices(read);
+    if (alone) {
+        return WEFT_OK;
     }
-    part_scope_destroy(&scope);
-    return status;
+    WEFT_TRY(create_halo(a, part, &scope->sources, false, options, &read->sources));
+    return create_halo(a, part, &scope->destinations, true, options, &read->destinations);
 }
 
 bool gnn_overlaps(const weft_comm *comm, halo_overlap overlap)
@@ -305,15 +335,19 @@ weft_status gnn_aggregator_create(weft_comm *comm, weft_hal *hal, weft_dtype dty
     int32_t whole_rows = part->whole_rows;
     WEFT_TRY(comm_allreduce(comm, &whole_rows, 1, WEFT_DTYPE_I32, COMM_MIN));
     aggregator->whole_rows = whole_rows != 0;
-    WEFT_TRY(comm_agree(comm, create_matrices(aggregator, part, options)));
-    if (comm_size(comm) > 1) {
-        WEFT_TRY(create_halos(aggregator, part, options));
-    }
-    WEFT_TRY(options->read_width > 0 ? create_scope(aggregator, part, options) : WEFT_OK);
-    WEFT_TRY(create_scales(aggregator, part, options));
+    part_scope scope = {.read = NULL};
+    const bool reads = options->read_width > 0;
+    weft_status status = WEFT_OK;
+    WEFT_TRY_GOTO(reads ? part_scope_create(comm, part, options->read, &scope) : WEFT_OK, status, done);
+    WEFT_TRY_GOTO(comm_agree(comm, create_matrices(aggregator, part, options, scope.read)), status, done);
+    WEFT_TRY_GOTO(comm_size(comm) > 1 ? create_halos(aggregator, part, options) : WEFT_OK, status, done);
+    WEFT_TRY_GOTO(reads ? create_scope(aggregator, part, options, &scope) : WEFT_OK, status, done);
+    WEFT_TRY_GOTO(create_scales(aggregator, part, options), status, done);
     aggregator->state = GNN_AGGREGATOR_READY;
     aggregator->build_seconds = clock_seconds() - start;
-    return WEFT_OK;
+done:
+    part_scope_destroy(&scope);
+    return status;
 }
 
 int aggregate_list_halos(const gnn_aggregator *a, gnn_halo *halo[GNN_HALOS])

@@ -64,6 +64,26 @@ void gnn_local_matrix_forms(const gnn_local_matrix *matrix, char forms[GNN_SIDES
     }
 }
 
+double gnn_local_matrix_bytes(const gnn_local_matrix *matrix)
+{
+    double bytes = 0.0;
+    for (int i = 0; i < GNN_SIDES * GNN_SIDES; ++i) {
+        const hal_spmm *part = matrix->part[i / GNN_SIDES][i % GNN_SIDES];
+        bytes += part != NULL ? (double)matrix->hal->sparse.spmm_info(matrix->hal, part).bytes : 0.0;
+    }
+    return bytes;
+}
+
+bool gnn_local_matrix_is_marked(const gnn_local_matrix *matrix)
+{
+    bool marked = true;
+    for (int i = 0; i < GNN_SIDES * GNN_SIDES; ++i) {
+        const hal_spmm *part = matrix->part[i / GNN_SIDES][i % GNN_SIDES];
+        marked = marked && (part == NULL || matrix->hal->sparse.spmm_info(matrix->hal, part).marked);
+    }
+    return marked;
+}
+
 static weft_status create_part(gnn_form_choice *choice, int role, weft_status status, const hal_csr *csr, gnn_side rows,
                                gnn_side sources, gnn_local_matrix *matrix)
 {
@@ -71,6 +91,10 @@ static weft_status create_part(gnn_form_choice *choice, int role, weft_status st
     int32_t *column = NULL;
     float *value = NULL;
     hal_csr part = {.rows = matrix->rows[rows], .cols = matrix->sources[sources]};
+    if (status == WEFT_OK) {
+        part.marked_row = csr->marked_row != NULL ? csr->marked_row + first_row(matrix, rows) : NULL;
+        part.marked_col = csr->marked_col != NULL ? csr->marked_col + first_source(matrix, sources) : NULL;
+    }
     status = status == WEFT_OK
                  ? cut_out(csr, first_row(matrix, rows), first_source(matrix, sources), &part, &offset, &column, &value)
                  : status;
@@ -144,6 +168,7 @@ weft_status gnn_local_matrix_run(const gnn_local_matrix *matrix, const gnn_local
                                      .post = part_of(scales->post, first, to.rows, &post),
                                      .diag = inner ? part_of(scales->diag, first, to.rows, &diag) : NULL,
                                      .beta = product->beta,
+                                     .part = product->part,
                                      .slice = product->slice,
                                      .slices = product->slices};
     return tensor_spmm(&part, &from, &terms, &to);

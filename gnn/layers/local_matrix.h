@@ -42,6 +42,10 @@ typedef struct gnn_scales {
  */
 weft_status gnn_local_matrix_create(gnn_form_choice *choice, int first_role, weft_status status, const hal_csr *csr,
                                     int64_t cut_at, gnn_local_matrix *matrix);
+/* Returns true if each prepared matrix runs along the marked edges of its csr alone too. */
+bool gnn_local_matrix_is_marked(const gnn_local_matrix *matrix);
+/* Bytes that the prepared matrices hold; 0: there are none. */
+double gnn_local_matrix_bytes(const gnn_local_matrix *matrix);
 /* The letters of what was prepared, '-' where nothing was. */
 void gnn_local_matrix_forms(const gnn_local_matrix *matrix, char forms[GNN_SIDES * GNN_SIDES]);
 /* Slices worth looking up between: a millisecond or so each. */
@@ -52,7 +56,8 @@ typedef struct gnn_local_product {
     gnn_side rows, sources;
     gnn_scales scales;
     double beta;
-    int slice, slices; /* of gnn_local_matrix_slices; 0, 1: the whole part */
+    hal_spmm_part part; /* the edges of the run */
+    int slice, slices;  /* of gnn_local_matrix_slices; 0, 1: the whole part */
 } gnn_local_product;
 
 /* out[rows] = beta * out[rows] + post * A[rows, sources] (pre * x[sources]) + diag * x[rows], the last term with the

@@ -231,8 +231,7 @@ static weft_status keep_rows(weft_comm *comm, const weft_part *part, bool whole_
     return comm_agree(comm, keep_destinations(part, gathered, scope));
 }
 
-weft_status part_scope_create(weft_comm *comm, const weft_part *part, bool whole_rows, const uint8_t *read,
-                              part_scope *scope)
+weft_status part_scope_create(weft_comm *comm, const weft_part *part, const uint8_t *read, part_scope *scope)
 {
     const bool alone = comm_size(comm) == 1;
     *scope = (part_scope){.read = NULL};
@@ -244,6 +243,12 @@ weft_status part_scope_create(weft_comm *comm, const weft_part *part, bool whole
         WEFT_TRY(tell_replicas(comm, part, &part->sources, scope->read));
         WEFT_TRY(tell_replicas(comm, part, &part->destinations, scope->read));
     }
+    return WEFT_OK;
+}
+
+weft_status part_scope_cut(weft_comm *comm, const weft_part *part, bool whole_rows, part_scope *scope)
+{
+    const bool alone = comm_size(comm) == 1;
     const weft_status local = filter_edges(part, scope->read, BY_DESTINATION, &scope->forward);
     const weft_status status = comm_agree(comm, local);
     return alone || local != WEFT_OK || status != WEFT_OK ? status : keep_rows(comm, part, whole_rows, scope);

@@ -29,12 +29,12 @@ typedef struct part_scope {
     part_halo sources, destinations; /* as weft_part has them */
 } part_scope;
 
-/*
- * read: [n_owned] not 0: the loss reads the row. part: with its edges, and not kept. whole_rows: of all ranks' parts,
- * which then have no lists of destinations. Free with part_scope_destroy, also after a failure. Collective.
- */
-weft_status part_scope_create(weft_comm *comm, const weft_part *part, bool whole_rows, const uint8_t *read,
-                              part_scope *scope);
+/* read: [n_owned] not 0: the loss reads the row. [out] scope->read alone, of all rows. Free with part_scope_destroy,
+ * also after a failure. Collective. */
+weft_status part_scope_create(weft_comm *comm, const weft_part *part, const uint8_t *read, part_scope *scope);
+/* Makes the edges, and on more than one rank the lists of rows. part: with its edges, and not kept. whole_rows: of all
+ * ranks' parts, which then have no lists of destinations. Collective. */
+weft_status part_scope_cut(weft_comm *comm, const weft_part *part, bool whole_rows, part_scope *scope);
 /* Transposes scope->forward, which is freed. [out] back: the edges with sources as rows; the caller frees it, also
  * after a failure. shares: the part's local edges, or its graph with whole rows, equal their transpose; the edges are
  * then found in the part's own rows. */

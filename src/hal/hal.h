@@ -206,6 +206,9 @@ typedef struct hal_csr {
     const int64_t *offset; /* host [rows + 1], offset[0] = 0 */
     const int32_t *column; /* host [offset[rows]], each in [0, cols); any order within a row, duplicates count */
     const float *value;    /* host [offset[rows]], the factor of each entry; NULL: all are 1 */
+    /* host [rows], [cols]: not 0 where a run along HAL_SPMM_MARKED_ROWS or _COLS has edges (hal_spmm_part); NULL: there
+     * are no such runs. A form may take no notice of marks: see hal_spmm_info.marked. */
+    const uint8_t *marked_row, *marked_col;
 } hal_csr;
 
 /* Forms of a prepared matrix. Options take their first letters too. */
@@ -223,6 +226,7 @@ typedef struct hal_spmm_info {
     hal_spmm_form form;
     int64_t block_cols;
     uint64_t bytes;       /* memory that the prepared matrix holds */
+    bool marked;          /* the csr had marks, and the matrix runs along marked edges alone too */
     double build_seconds; /* including the measurement */
     uint64_t set_bytes;   /* working set: bytes of x that one thread reads repeatedly at a time; 0: not known */
     int64_t far_edges;    /* rows of x that a run fetches from outside of the working sets, summed over threads */

@@ -104,6 +104,9 @@ typedef struct hal_row_rounding {
 
 typedef struct hal_spmm hal_spmm; /* a prepared matrix, owned by the backend */
 
+/* The edges of a prepared matrix that a run has: all, or those of marked rows or columns (hal_csr). */
+typedef enum hal_spmm_part { HAL_SPMM_ALL_EDGES, HAL_SPMM_MARKED_ROWS, HAL_SPMM_MARKED_COLS } hal_spmm_part;
+
 /* ---- images ------------------------------------------------------------------------------------------------------ */
 /* A batch of images is a matrix [images * height * width, channels]: pixel (n, y, x) is row (n * height + y) * width +
  * x ("NHWC"). Pairs are [rows, columns]; padding is [rows, columns][before, behind]. */

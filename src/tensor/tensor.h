@@ -68,6 +68,7 @@ typedef struct tensor_spmm_terms {
     const weft_tensor *pre, *post, *diag; /* [A.cols, 1], [A.rows, 1], [A.rows, 1], or NULL */
     double beta;
     int slice, slices; /* one slice of it, 0 .. slices - 1 in this order: see spmm_run in hal/ops.def; 0: the whole */
+    hal_spmm_part part;
 } tensor_spmm_terms;
 weft_status tensor_spmm(const tensor_sparse *a, const weft_tensor *x, const tensor_spmm_terms *terms, weft_tensor *out);
 

@@ -119,5 +119,6 @@ weft_status tensor_spmm(const tensor_sparse *a, const weft_tensor *x, const tens
                                                        .entries = a->entries,
                                                        .beta = terms->beta,
                                                        .slice = terms->slice,
-                                                       .slices = terms->slices});
+                                                       .slices = terms->slices,
+                                                       .part = terms->part});
 }

@@ -97,6 +97,7 @@ typedef struct flat_args {
     double beta;
     void *out;
     int64_t ldo;
+    hal_spmm_part part;
     int slice, slices;
 } flat_args;
 
@@ -131,6 +132,7 @@ static inline weft_status run_flat(weft_hal *hal, hal_spmm *spmm, const flat_arg
                                     .diag = hal_column_from(on[DIAG], a->dtype, a->diag != NULL ? a->rows : 0),
                                     .beta = a->beta,
                                     .out = hal_mat_of(on[OUT], out, a->rows, a->d, a->ldo),
+                                    .part = a->part,
                                     .slice = a->slice,
                                     .slices = a->slices};
     weft_status status = hal_spmm_run(hal, &args);

@@ -10,16 +10,22 @@
  * few hundred vertices. */
 #define LAZY_BYTES ((uint64_t)4 << 20)
 
+/* Rows of so many edges go to blocks and lists. */
+static bool has_long_rows(int64_t rows, int64_t edges)
+{
+    const double least = 64.0;
+    return rows > 0 && (double)edges / (double)rows > least;
+}
+
 /* The aggregation matrix holds 2 bytes an edge in its block forms and 4 in its row form, 8 with weights, plus row
  * pointers; see hal_spmm_form. Rows that meet many edges go to blocks, which hold no weights. */
 static uint64_t matrix_bytes(int64_t rows, int64_t edges, bool weighted)
 {
-    double a_row = rows > 0 ? (double)edges / (double)rows : 0.0;
     uint64_t pointers = 8 * (uint64_t)rows;
     if (weighted) {
         return 8 * (uint64_t)edges + pointers;
     }
-    if (a_row > 64.0) {
+    if (has_long_rows(rows, edges)) {
         uint64_t blocks = (uint64_t)rows / 16384 + 1;
         return 2 * (uint64_t)edges + 4 * (uint64_t)rows * blocks;
     }
@@ -76,6 +82,20 @@ static int64_t read_edges(const gnn_memory_facts *f)
     return f->plan->read_width > 0 ? (int64_t)((double)f->edges * f->plan->config.read_share) : 0;
 }
 
+/* On one rank lists run along the edges of rows that are read too (hal_spmm_info.marked). Halos divide the edges in
+ * parts of their own forms, and need the edges for their rows. */
+static bool reads_within(const gnn_memory_facts *f)
+{
+    const bool told = f->hal != NULL && f->hal->sparse.spmm_bytes(f->hal, 1, 1, false) > 0;
+    return f->parts == 1 && !told && !is_weighted(f) && has_long_rows(f->plan->n_local, f->edges);
+}
+
+/* Edges that a matrix of the last layer's own holds. */
+static int64_t copied_edges(const gnn_memory_facts *f)
+{
+    return reads_within(f) ? 0 : read_edges(f);
+}
+
 static uint64_t aggregation_bytes(const gnn_memory_facts *f)
 {
     if (f->plan->max_width == 0) {
@@ -88,8 +108,10 @@ static uint64_t aggregation_bytes(const gnn_memory_facts *f)
     }
     const uint64_t matrices = f->symmetric ? 1 : 2;
     const uint64_t all = matrices_bytes(f, f->edges, matrices) + matrices * packing_bytes(f, f->plan->max_width);
-    const uint64_t read = f->plan->read_width > 0 ? matrices_bytes(f, read_edges(f), 2) : 0;
-    return all + read + 2 * packing_bytes(f, f->plan->read_width);
+    const int64_t read = copied_edges(f);
+    const uint64_t column = reads_within(f) && f->plan->read_width > 0 ? sizeof(int32_t) : 0; /* where it is packed */
+    return all + column * (uint64_t)f->plan->n_local +
+           (read > 0 ? matrices_bytes(f, read, 2) + 2 * packing_bytes(f, f->plan->read_width) : 0);
 }
 
 /* What rows pass through: between ranks of a node two regions to send from and the peers' that it reads (comm/halo), in
@@ -143,7 +165,7 @@ memory_plan gnn_memory_plan(const gnn_memory_facts *f)
     const uint64_t smoothing = smoothing_bytes(f), matrix = aggregation_bytes(f) + smoothing;
     const uint64_t halo = halo_bytes(f), communication = halo + f->training.sync;
     const uint64_t copied = f->hides ? (uint64_t)f->edges : 0; /* of a part of them */
-    const uint64_t building = edges + matrix + (copied + (uint64_t)read_edges(f)) * edge_bytes;
+    const uint64_t building = edges + matrix + (copied + (uint64_t)copied_edges(f)) * edge_bytes;
     const uint64_t kept = f->keeps ? edges : 0;
     const uint64_t passing = train_memory_passing(&f->training.parameters);
     const uint64_t results = 4 * (uint64_t)(plan->n_owned * plan->config.outputs);
@@ -162,7 +184,7 @@ memory_plan gnn_memory_plan(const gnn_memory_facts *f)
         .peak = process + max3(mapped + edges, building, training),
         .device = device,
         .beside = process + max3(mapped + edges, building, beside),
-        .cure = plan->read_width > 0
+        .cure = copied_edges(f) > 0
                     ? "use more nodes, " FLAG_LAST_LAYER " whole, or a smaller --hidden"
                     : "use more nodes, a smaller --hidden, or --input-dropout 0 with --order linear-first",
     };

@@ -13,13 +13,14 @@
  * of its own; the sums are added in the order of the threads. Memory of that: m * n floats a thread. Where both
  * matrices are of bfloat16 and the processor multiplies pairs, cpu_gemm_pairs.c does it without widening.
  *
- * Other products of two matrices of bfloat16 are the library's where the processor multiplies such numbers, but for
- * sums of many terms (see use_library).
+ * Where the processor multiplies such numbers, products of tall matrices of bfloat16 are the library's, chunk by chunk
+ * (gemm_tall.h), and other products of two of them as a whole, but for sums of many terms (see use_library).
  */
 #include <string.h>
 
 #include "hal/cpu/cpu_backend.h"
 #include "hal/cpu/gemm/gemm_sizes.h"
+#include "hal/cpu/gemm/gemm_tall.h"
 #include "hal/cpu/kernels.h"
 #include "hal/cpu/library/onednn.h"
 #include "hal/pack.h"
@@ -208,7 +209,7 @@ static bool takes_pairs(const weft_hal *hal, const cpu_product *g)
 }
 
 /* Products of some size whose operands are rounded already (docs/notes/products.md). Sums of many terms into few
- * numbers stay here, where each thread takes a part of the terms, however many threads there are. */
+ * numbers that are not cut (gemm_tall.h) stay here, where each thread takes a part of the terms. */
 static bool use_library(const weft_hal *hal, const cpu_product *g)
 {
     enum { LEAST = 1 << 20, LONG = 1 << 14, TALL = 8 };
@@ -232,6 +233,9 @@ weft_status cpu_gemm_narrow(weft_hal *hal, const cpu_product *product)
                                         .ldc = product->ldc,
                                         .adds = product->beta != 0.0};
         return cpu_gemm_pairs(hal, &pairs);
+    }
+    if (cpu_gemm_is_tall(hal, product)) {
+        return cpu_gemm_tall(hal, product);
     }
     if (use_library(hal, product)) {
         return onednn_gemm(cpu_state_of(hal)->library, product);

@@ -43,6 +43,7 @@
  * Networks", SC 2021, doi:10.1145/3458817.3480856; the packed 16-bit form and the lists go further.
  */
 #include "hal/cpu/sparse/spmm_long_rows.h"
+#include "hal/cpu/sparse/spmm_marks.h"
 #include "hal/cpu/sparse/spmm_shared.h"
 
 #include <assert.h>
@@ -74,8 +75,8 @@ void spmm_free(hal_spmm *spmm)
                   spmm->weighted.value, spmm->by_block.chunk, spmm->by_block.column, spmm->by_block.row_start,
                   spmm->by_block.run, spmm->by_block.row_id, spmm->tiles.chunk, spmm->tiles.column, spmm->tiles.run,
                   spmm->tiles.row_id, spmm->first_band, spmm->shared.level, spmm->shared.plus_start,
-                  spmm->shared.minus_start, spmm->shared.plus, spmm->shared.minus, spmm->shared_split, spmm->packed,
-                  spmm->sum, spmm);
+                  spmm->shared.minus_start, spmm->shared.plus, spmm->shared.minus, spmm->shared_split, spmm->source,
+                  spmm->packed, spmm->sum, spmm);
 }
 
 const spmm_kernels *spmm_kernels_of(hal_isa isa)
@@ -97,7 +98,7 @@ static void split_rows(hal_spmm *spmm, const hal_csr *csr)
 
 static weft_status make_packed(hal_spmm *spmm, int64_t columns)
 {
-    return spmm_new(spmm, (size_t)(spmm->cols * columns), sizeof *spmm->packed, (void **)&spmm->packed);
+    return spmm_new(spmm, (size_t)(spmm->places * columns), sizeof *spmm->packed, (void **)&spmm->packed);
 }
 
 bool spmm_reuses_rows(const hal_csr *csr)
@@ -120,6 +121,7 @@ weft_status spmm_begin(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, in
     spmm->cols = csr->cols;
     spmm->edges = csr->rows > 0 ? csr->offset[csr->rows] : 0;
     spmm->max_d = max_d;
+    spmm->places = csr->cols;
     spmm->parts = hal->threads;
     spmm->form = form;
     spmm->kernels = spmm_kernels_of(cpu_state_of(hal)->isa);
@@ -129,6 +131,8 @@ weft_status spmm_begin(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, in
     if (spmm_is_blocked(form)) {
         const int strip = spmm_strip(max_d);
         spmm->blocks = spmm_block_count(csr->cols, spmm_block_shift(form, max_d));
+        spmm->marked_blocks = spmm->blocks;
+        WEFT_TRY_GOTO(form == HAL_SPMM_LISTS ? spmm_mark(spmm, csr) : WEFT_OK, status, done);
         WEFT_TRY_GOTO(make_packed(spmm, strip), status, done);
         WEFT_TRY_GOTO(spmm_new(spmm, (size_t)(spmm->rows * strip), sizeof *spmm->sum, (void **)&spmm->sum), status,
                       done);
@@ -302,9 +306,13 @@ static void pack_halves(const hal_spmm *spmm, const spmm_pass *pass, int strip, 
 {
     const bool paired = spmm->form != HAL_SPMM_ROWS && spmm_paired(strip, spmm->kernels->lanes);
     const int half = strip / 2;
-    for (int64_t row = begin; row < end; row++) {
+    for (int64_t place = begin; place < end; place++) {
+        const int64_t row = spmm_source_of(spmm, place);
+        if (row < 0) {
+            continue;
+        }
         const uint16_t *x = (const uint16_t *)pass->x + row * pass->ldx;
-        uint16_t *to = (uint16_t *)spmm->packed + row * strip;
+        uint16_t *to = (uint16_t *)spmm->packed + place * strip;
         if (!paired) {
             memcpy(to, x, (size_t)pass->width * sizeof *to);
             memset(to + pass->width, 0, (size_t)(strip - pass->width) * sizeof *to);
@@ -321,9 +329,13 @@ static void pack_halves(const hal_spmm *spmm, const spmm_pass *pass, int strip, 
 
 static void pack_widened_halves(const hal_spmm *spmm, const spmm_pass *pass, int strip, int64_t begin, int64_t end)
 {
-    for (int64_t row = begin; row < end; row++) {
+    for (int64_t place = begin; place < end; place++) {
+        const int64_t row = spmm_source_of(spmm, place);
+        if (row < 0) {
+            continue;
+        }
         const uint16_t *from = (const uint16_t *)pass->x + row * pass->ldx;
-        float *to = spmm->packed + row * strip;
+        float *to = spmm->packed + place * strip;
         const float scale = pass->pre != NULL ? pass->pre[row] : 1.0F;
         for (int i = 0; i < pass->width; i++) {
             to[i] = bf16_to_float(from[i]) * scale;
@@ -336,14 +348,18 @@ static void pack_widened_halves(const hal_spmm *spmm, const spmm_pass *pass, int
 
 void spmm_pack_wide(const hal_spmm *spmm, const spmm_pass *pass, int strip, int part)
 {
-    const hal_span own = hal_split_rows(spmm->cols, spmm->parts, part);
+    const hal_span own = hal_split_rows(spmm->places, spmm->parts, part);
     if (pass->narrow) {
         pack_widened_halves(spmm, pass, strip, own.begin, own.end);
         return;
     }
-    for (int64_t row = own.begin; row < own.end; row++) {
+    for (int64_t place = own.begin; place < own.end; place++) {
+        const int64_t row = spmm_source_of(spmm, place);
+        if (row < 0) {
+            continue;
+        }
         const float *from = (const float *)pass->x + row * pass->ldx;
-        float *to = spmm->packed + row * strip;
+        float *to = spmm->packed + place * strip;
         const float scale = pass->pre != NULL ? pass->pre[row] : 1.0F;
         if (pass->width == SPMM_STRIP) {
             for (int i = 0; i < SPMM_STRIP; i++) {
@@ -364,7 +380,7 @@ void spmm_pack_wide(const hal_spmm *spmm, const spmm_pass *pass, int strip, int 
 static void pack_strip(const hal_spmm *spmm, const spmm_pass *pass, int strip, int part)
 {
     if (pass->narrow && pass->pre == NULL) {
-        const hal_span own = hal_split_rows(spmm->cols, spmm->parts, part);
+        const hal_span own = hal_split_rows(spmm->places, spmm->parts, part);
         pack_halves(spmm, pass, strip, own.begin, own.end);
     } else {
         spmm_pack_wide(spmm, pass, strip, part);
@@ -424,8 +440,9 @@ static void run_rows(const hal_spmm *spmm, const spmm_call *args)
     }
 }
 
-/* Blocks [begin, end) of a strip. */
-static void sweep_blocks(const hal_spmm *spmm, spmm_pass pass, int strip, int part, int64_t begin, int64_t end)
+/* Blocks [begin, end) of a strip. last: of the run. */
+static void sweep_blocks(const hal_spmm *spmm, spmm_pass pass, int strip, int part, int64_t begin, int64_t end,
+                         int64_t last)
 {
     const spmm_blocks *m = &spmm->by_block;
     const char *x = pass.x;
@@ -433,7 +450,7 @@ static void sweep_blocks(const hal_spmm *spmm, spmm_pass pass, int strip, int pa
         const spmm_chunk *chunk = &m->chunk[part * m->count + b];
         pass.x = x + (size_t)(((m->first + b) << m->shift) * strip) * cell_bytes(pass.narrow);
         pass.first = m->first + b == 0 && !spmm_is_tiled(spmm);
-        pass.last = m->first + b == spmm->blocks - 1;
+        pass.last = m->first + b == last;
         if (spmm->form == HAL_SPMM_BLOCKS) {
             spmm->kernels->blocks(m->row_start + chunk->row, m->column + chunk->edge, strip, spmm->split[part],
                                   spmm->split[part + 1], &pass);
@@ -463,7 +480,8 @@ static int64_t shares_of(const hal_spmm *spmm)
     return spmm_is_tiled(spmm) ? spmm->by_block.count : 0;
 }
 
-static void sweep_units(const hal_spmm *spmm, const spmm_pass *pass, int strip, int part, int64_t begin, int64_t end)
+static void sweep_units(const hal_spmm *spmm, const spmm_pass *pass, int strip, int part, int64_t begin, int64_t end,
+                        int64_t last)
 {
     const int64_t shares = shares_of(spmm);
     const int64_t tiled = end < shares ? end : shares;
@@ -473,20 +491,22 @@ static void sweep_units(const hal_spmm *spmm, const spmm_pass *pass, int strip, 
         sweep_tiles(spmm, *pass, strip, part, first + bands * begin / shares, first + bands * tiled / shares);
         begin = tiled;
     }
-    sweep_blocks(spmm, *pass, strip, part, begin - shares, end - shares);
+    sweep_blocks(spmm, *pass, strip, part, begin - shares, end - shares, last);
 }
 
 /* x is already a packed strip: its rows are whole lines side by side. */
-static bool is_packed(const spmm_call *args, int strip)
+static bool is_packed(const hal_spmm *spmm, const spmm_call *args, int strip)
 {
-    return !args->narrow && args->d == strip && args->ldx == strip && args->pre == NULL &&
+    return spmm->source == NULL && !args->narrow && args->d == strip && args->ldx == strip && args->pre == NULL &&
            (uintptr_t)args->x % LINE_BYTES == 0;
 }
 
 /* The work is a sequence of (strip, unit): a slice may end between two units, the sums and the packed strip wait. */
 static void run_packed(const hal_spmm *spmm, const spmm_call *args)
 {
-    const int64_t of_strip = shares_of(spmm) + spmm->by_block.count;
+    const int64_t blocks = spmm_run_blocks(spmm, args->part);
+    const int64_t last_block = args->part == HAL_SPMM_MARKED_COLS ? blocks - 1 : spmm->blocks - 1; /* samples: later */
+    const int64_t of_strip = shares_of(spmm) + blocks;
     const int64_t units = of_strip * ((args->d + SPMM_STRIP - 1) / SPMM_STRIP);
     const int64_t end = slice_start(args, units, args->slice + 1);
 #pragma omp parallel num_threads(spmm->parts)
@@ -502,7 +522,8 @@ static void run_packed(const hal_spmm *spmm, const spmm_call *args)
             int strip = spmm_strip(width);
             spmm_pass pass = spmm_pass_of(args, column, width);
             pass.sum = spmm->sum;
-            if (!is_packed(args, strip)) {
+            pass.marked_rows = args->part == HAL_SPMM_MARKED_ROWS;
+            if (!is_packed(spmm, args, strip)) {
                 for (int part = first; begin == 0 && part < spmm->parts; part += team) {
                     pack_strip(spmm, &pass, strip, part);
                 }
@@ -510,7 +531,7 @@ static void run_packed(const hal_spmm *spmm, const spmm_call *args)
 #pragma omp barrier
             }
             for (int part = first; part < spmm->parts; part += team) {
-                sweep_units(spmm, &pass, strip, part, begin, last);
+                sweep_units(spmm, &pass, strip, part, begin, last, last_block);
             }
 #pragma omp barrier
             next = unit + last - begin;
@@ -552,6 +573,7 @@ weft_status cpu_spmm_run(weft_hal *hal, const hal_spmm_run_args *args)
                             .beta = args->beta,
                             .out = args->out.data,
                             .ldo = args->out.ld,
+                            .part = args->part,
                             .slice = args->slice,
                             .slices = args->slices};
     assert(args->out.rows == spmm->rows && args->x.rows == spmm->cols && args->x.cols == call.d);
@@ -559,6 +581,8 @@ weft_status cpu_spmm_run(weft_hal *hal, const hal_spmm_run_args *args)
                (long long)call.d, (long long)spmm->max_d);
     WEFT_CHECK(call.diag == NULL || spmm->rows <= spmm->cols, WEFT_ERR_UNSUPPORTED,
                "a diagonal needs rows <= columns, not %lld x %lld", (long long)spmm->rows, (long long)spmm->cols);
+    WEFT_CHECK(args->part == HAL_SPMM_ALL_EDGES || spmm->marked, WEFT_ERR_INTERNAL,
+               "a run along marked edges of a matrix without marks");
     WEFT_CHECK(args->slice >= 0 && args->slice < (args->slices > 1 ? args->slices : 1), WEFT_ERR_INTERNAL,
                "slice %d of %d of an aggregation", args->slice, args->slices);
     if (spmm->rows == 0 || call.d <= 0) {
@@ -622,6 +646,7 @@ static hal_spmm_info op_info(weft_hal *hal, const hal_spmm *spmm)
     hal_spmm_info info = {.form = spmm->form,
                           .block_cols = blocked ? INT64_C(1) << spmm->by_block.shift : spmm->cols,
                           .bytes = spmm->bytes,
+                          .marked = spmm->marked,
                           .build_seconds = spmm->build_seconds};
     if (!spmm_is_weighted(spmm)) {
         tell_set(spmm, &info);

@@ -55,9 +55,21 @@ typedef struct spmm_long_rows {
 /* LISTS: `rows` rows of `edges` edges each, after moving `advance` windows on; those of tiles: tiles. */
 typedef struct spmm_run {
     uint32_t edges;
-    uint16_t rows;
+    uint16_t rows; /* SPMM_UNMARKED in the highest bit: they are not marked (spmm_marks.h) */
     uint16_t advance;
 } spmm_run;
+
+enum { SPMM_UNMARKED = 0x8000 };
+
+static inline uint32_t spmm_run_rows(spmm_run run)
+{
+    return run.rows & (SPMM_UNMARKED - 1U);
+}
+
+static inline bool spmm_run_unmarked(spmm_run run)
+{
+    return (run.rows & SPMM_UNMARKED) != 0;
+}
 
 /* Where the data of (part, block), or of a band, begin; the next entry is the end. */
 typedef struct spmm_chunk {
@@ -90,6 +102,7 @@ typedef struct spmm_pass {
     int64_t ldself;
     bool narrow_self;
     float beta;
+    bool marked_rows; /* LISTS: edges of unmarked rows are left out */
     bool first, last; /* blocked forms: the sweep over the first block starts the sums, the last one writes out */
     float *sum;       /* blocked forms: [rows, strip] partial sums */
     bool stream;      /* ROWS: write past the caches; self and out are float32 */
@@ -169,9 +182,14 @@ struct hal_spmm {
     spmm_weighted weighted; /* ROWS of a matrix with values, instead of by_row */
     shared_rows shared;     /* SHARED */
     int64_t *shared_split;  /* [(levels + 1), parts + 1] rows of each part in a level, last of the matrix's rows */
-    float *packed; /* [cols, strip]: one strip of x, in float32 or bfloat16; ROWS: of spmm_rows_packed, or NULL; SHARED:
-                     * [cols + sums, strip] in float32, behind the sources the partial sums */
-    float *sum;    /* [rows, strip]: partial sums of that strip */
+    bool marked;            /* LISTS of a matrix with marks (spmm_marks.h) */
+    int64_t places;         /* of the packed strip: cols, or more where columns are marked */
+    int32_t *source;        /* [places] column of a place, -1: none; NULL: columns are in their places */
+    int64_t marked_blocks;  /* of marked columns; all of them where columns are not marked */
+    /* [places, strip]: one strip of x, in float32 or bfloat16; ROWS: [cols, spmm_rows_packed], or NULL; SHARED: [cols +
+     * sums, strip] in float32, behind the sources the partial sums */
+    float *packed;
+    float *sum;     /* [rows, strip]: partial sums of that strip */
     int64_t blocks; /* of the whole matrix */
     uint64_t bytes;
     double build_seconds;
@@ -298,6 +316,7 @@ typedef struct spmm_call {
     double beta;
     void *out;
     int64_t ldo;
+    hal_spmm_part part;
     int slice, slices; /* slices 0 or 1: the whole run */
 } spmm_call;
 

@@ -15,60 +15,84 @@
  */
 #include <string.h>
 
+#include "hal/cpu/sparse/spmm_marks.h"
 #include "hal/cpu/sparse/spmm_tiles.h"
 
 enum { COUNTERS = 1 << 18, MIN_WINDOW = 64 };
 
 /* One thread's scratch while its windows are listed. */
 typedef struct list_builder {
+    const hal_spmm *spmm;
     const hal_csr *csr;
+    const int32_t *place;   /* [cols] of the packed strip; NULL: as columns are numbered */
     spmm_run_writer writer; /* [window] */
     spmm_tile_builder tiles;
-    bool tiled;            /* some edges are in tiles, which come first */
-    int64_t blocks;        /* of the whole matrix */
-    spmm_run_place *place; /* [count] of each block's chunk */
-    uint32_t *edges;       /* [count, window] edges of each row in each block; then where they go */
+    bool tiled;          /* some edges are in tiles, which come first */
+    int64_t blocks;      /* of the whole matrix */
+    spmm_run_place *end; /* [count] of each block's chunk */
+    uint32_t *edges;     /* [count, window] edges of each row in each block; then where they go */
 } list_builder;
 
+/* Of the rows of a window those that are marked, or those that are not. */
+typedef struct list_rows {
+    int64_t first, count; /* rows of the window */
+    int64_t window;
+    bool unmarked;
+} list_rows;
+
 /* Runs and row ids of one block and window; edges[] of listed rows become places relative to the chunk. */
-static void list_block(list_builder *b, int64_t block, uint32_t *edges, int64_t rows, int64_t window, int64_t base)
+static void list_block(list_builder *b, int64_t block, uint32_t *edges, list_rows rows, int64_t base)
 {
     const int64_t number = b->writer.m->first + block;
-    const bool all = (number == 0 && !b->tiled) || number == b->blocks - 1;
+    const bool ends = number == b->blocks - 1 || number == b->spmm->marked_blocks - 1;
+    const bool all = (number == 0 && !b->tiled) || ends;
     int64_t listed = 0;
-    for (int64_t i = 0; i < rows; i++) {
-        if (all || edges[i] > 0) {
+    for (int64_t i = 0; i < rows.count; i++) {
+        if ((all || edges[i] > 0) && spmm_leaves_row(b->spmm, b->csr, rows.first + i) == rows.unmarked) {
             b->writer.id[listed++] = (uint32_t)i;
         }
     }
+    b->writer.unmarked = rows.unmarked;
     spmm_runs_sort(&b->writer, listed, edges);
-    spmm_runs_put(&b->writer, listed, NULL, window, base, &b->place[block], edges);
+    spmm_runs_put(&b->writer, listed, NULL, rows.window, base, &b->end[block], edges);
 }
 
-static void list_window(list_builder *b, const spmm_chunk *start, spmm_edge_view view, int64_t rows, int64_t window)
+static int32_t place_of(const list_builder *b, int32_t column)
 {
+    return b->place != NULL ? b->place[column] : column;
+}
+
+static void list_window(list_builder *b, const spmm_chunk *start, spmm_edge_view view, list_rows all)
+{
+    const int64_t rows = all.count;
     spmm_blocks *m = b->writer.m;
     memset(b->edges, 0, (size_t)(m->count * m->window) * sizeof *b->edges);
     for (int64_t row = 0; row < rows; row++) {
         for (int64_t e = view.offset[row]; e < view.offset[row + 1]; e++) {
-            int64_t block = spmm_block_of(m, view.column[e]);
+            int64_t block = spmm_block_of(m, place_of(b, view.column[e]));
             if (spmm_holds(m, block)) {
                 b->edges[block * m->window + row]++;
             }
         }
     }
     for (int64_t block = 0; block < m->count; block++) {
-        list_block(b, block, b->edges + block * m->window, rows, window, start[block].edge);
+        list_block(b, block, b->edges + block * m->window, all, start[block].edge);
+        if (b->spmm->marked) {
+            all.unmarked = true;
+            list_block(b, block, b->edges + block * m->window, all, start[block].edge);
+            all.unmarked = false;
+        }
     }
     if (!b->writer.fill) {
         return;
     }
     for (int64_t row = 0; row < rows; row++) {
         for (int64_t e = view.offset[row]; e < view.offset[row + 1]; e++) {
-            int64_t block = spmm_block_of(m, view.column[e]);
+            const int32_t column = place_of(b, view.column[e]);
+            int64_t block = spmm_block_of(m, column);
             if (spmm_holds(m, block)) {
                 uint32_t place = b->edges[block * m->window + row]++;
-                m->column[start[block].edge + place] = spmm_local_of(m, view.column[e]);
+                m->column[start[block].edge + place] = spmm_local_of(m, column);
             }
         }
     }
@@ -80,7 +104,7 @@ static void list_part(list_builder *b, const hal_spmm *spmm, int part)
     spmm_blocks *m = b->writer.m;
     spmm_chunk *chunk = m->chunk + part * m->count;
     for (int64_t block = 0; block < m->count; block++) {
-        b->place[block] = (spmm_run_place){.next = b->writer.fill ? chunk[block] : (spmm_chunk){0, 0, 0}};
+        b->end[block] = (spmm_run_place){.next = b->writer.fill ? chunk[block] : (spmm_chunk){0, 0, 0}};
     }
     const int64_t end = spmm->split[part + 1];
     int64_t window = 0;
@@ -90,10 +114,10 @@ static void list_part(list_builder *b, const hal_spmm *spmm, int part)
         if (b->tiled) {
             view = spmm_tiles_split(&b->tiles, spmm->first_band[part] + window, row, rows);
         }
-        list_window(b, chunk, view, rows, window);
+        list_window(b, chunk, view, (list_rows){.first = row, .count = rows, .window = window});
     }
     for (int64_t block = 0; !b->writer.fill && block < m->count; block++) {
-        chunk[block] = b->place[block].next;
+        chunk[block] = b->end[block].next;
     }
 }
 
@@ -110,12 +134,12 @@ static void free_builders(list_builder *builder, int parts)
 {
     for (int p = 0; builder != NULL && p < parts; p++) {
         spmm_tile_builder_free(&builder[p].tiles);
-        WEFT_FREE_ALL(builder[p].place, builder[p].edges, builder[p].writer.id, builder[p].writer.swap);
+        WEFT_FREE_ALL(builder[p].end, builder[p].edges, builder[p].writer.id, builder[p].writer.swap);
     }
     weft_free(builder);
 }
 
-static weft_status new_builders(hal_spmm *spmm, const hal_csr *csr, list_builder **out)
+static weft_status new_builders(hal_spmm *spmm, const hal_csr *csr, const int32_t *place, list_builder **out)
 {
     spmm_blocks *m = &spmm->by_block;
     const int parts = spmm->parts;
@@ -124,11 +148,13 @@ static weft_status new_builders(hal_spmm *spmm, const hal_csr *csr, list_builder
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(&builder, parts, WEFT_MEM_WORKSPACE), status, done);
     for (int p = 0; p < parts; p++) {
         list_builder *b = &builder[p];
+        b->spmm = spmm;
         b->csr = csr;
+        b->place = place;
         b->writer.m = m;
         b->blocks = spmm->blocks;
         b->tiled = spmm_is_tiled(spmm);
-        WEFT_TRY_GOTO(WEFT_NEW(&b->place, m->count, WEFT_MEM_WORKSPACE), status, done);
+        WEFT_TRY_GOTO(WEFT_NEW(&b->end, m->count, WEFT_MEM_WORKSPACE), status, done);
         WEFT_TRY_GOTO(WEFT_NEW(&b->edges, m->count * m->window, WEFT_MEM_WORKSPACE), status, done);
         WEFT_TRY_GOTO(WEFT_NEW(&b->writer.id, m->window, WEFT_MEM_WORKSPACE), status, done);
         WEFT_TRY_GOTO(WEFT_NEW(&b->writer.swap, m->window, WEFT_MEM_WORKSPACE), status, done);
@@ -154,18 +180,36 @@ static weft_status new_lists(hal_spmm *spmm, spmm_blocks *m, int64_t chunks)
     return spmm_new_columns(spmm, total.edge, &m->column);
 }
 
+/* [out] place: [cols] of each column in the packed strip, which the caller frees; NULL: columns are in their places. */
+static weft_status new_places(const hal_spmm *spmm, int32_t **place)
+{
+    *place = NULL;
+    if (spmm->source == NULL) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(WEFT_NEW(place, spmm->cols, WEFT_MEM_WORKSPACE));
+    for (int64_t i = 0; i < spmm->places; i++) {
+        if (spmm->source[i] >= 0) {
+            (*place)[spmm->source[i]] = (int32_t)i;
+        }
+    }
+    return WEFT_OK;
+}
+
 weft_status spmm_build_lists(hal_spmm *spmm, const hal_csr *csr, int64_t first, int64_t count)
 {
     spmm_blocks *m = &spmm->by_block;
     const int parts = spmm->parts;
     const bool tiled = spmm_is_tiled(spmm);
     list_builder *builder = NULL;
+    int32_t *place = NULL;
     weft_status status = WEFT_OK;
+    WEFT_TRY_GOTO(new_places(spmm, &place), status, done);
     WEFT_TRY_GOTO(spmm_begin_blocks(spmm, csr, first, count), status, done);
     m->window = window_rows(tiled ? SPMM_BAND : SPMM_WINDOW, count);
     m->row_step = m->window;
     WEFT_TRY_GOTO(tiled ? spmm_tiles_begin(spmm) : WEFT_OK, status, done);
-    WEFT_TRY_GOTO(new_builders(spmm, csr, &builder), status, done);
+    WEFT_TRY_GOTO(new_builders(spmm, csr, place, &builder), status, done);
 #pragma omp parallel for num_threads(parts) schedule(static, 1)
     for (int p = 0; p < parts; p++) {
         list_part(&builder[p], spmm, p);
@@ -179,5 +223,6 @@ weft_status spmm_build_lists(hal_spmm *spmm, const hal_csr *csr, int64_t first, 
     }
 done:
     free_builders(builder, parts);
+    weft_free(place);
     return status;
 }

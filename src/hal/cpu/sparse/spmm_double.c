@@ -4,6 +4,7 @@
  * repeat.
  */
 #include "hal/cpu/sparse/spmm_long_rows.h"
+#include "hal/cpu/sparse/spmm_marks.h"
 
 /* out[row] += post * weight * pre[column] * x[column] */
 static void add_weighted(const spmm_call *args, int64_t row, int64_t column, double weight)
@@ -126,17 +127,20 @@ static void part_blocks(const hal_spmm *spmm, const spmm_call *args, int part)
 }
 
 /* Lists that begin at this row and this source. */
-static void chunk_lists(const spmm_blocks *m, const spmm_call *args, const spmm_chunk *chunk, int64_t row,
-                        int64_t source)
+static void chunk_lists(const hal_spmm *spmm, const spmm_blocks *m, const spmm_call *args, const spmm_chunk *chunk,
+                        int64_t row, int64_t source)
 {
+    const bool leaves = args->part == HAL_SPMM_MARKED_ROWS;
     const uint16_t *column = m->column + chunk->edge;
     const uint16_t *row_id = m->row_id + chunk->row;
     for (int64_t r = chunk[0].run; r < chunk[1].run; r++) {
         row += m->run[r].advance * m->row_step;
         source += m->run[r].advance * m->column_step;
-        for (uint16_t i = 0; i < m->run[r].rows; i++, row_id++) {
-            for (uint32_t k = 0; k < m->run[r].edges; k++) {
-                add_edge(args, row + *row_id, source + *column++);
+        for (uint32_t i = 0; i < spmm_run_rows(m->run[r]); i++, row_id++) {
+            for (uint32_t k = 0; k < m->run[r].edges; k++, column++) {
+                if (!leaves || !spmm_run_unmarked(m->run[r])) {
+                    add_edge(args, row + *row_id, spmm_source_of(spmm, source + *column));
+                }
             }
         }
     }
@@ -151,11 +155,11 @@ static void part_lists(const hal_spmm *spmm, const spmm_call *args, int part)
     if (spmm_is_tiled(spmm)) {
         int64_t row = begin;
         for (int64_t band = spmm->first_band[part]; band < spmm->first_band[part + 1]; band++, row += tiles->window) {
-            chunk_lists(tiles, args, &tiles->chunk[band], row, 0);
+            chunk_lists(spmm, tiles, args, &tiles->chunk[band], row, 0);
         }
     }
-    for (int64_t b = 0; b < m->count; b++) {
-        chunk_lists(m, args, &m->chunk[part * m->count + b], begin, (m->first + b) << m->shift);
+    for (int64_t b = 0; b < spmm_run_blocks(spmm, args->part); b++) {
+        chunk_lists(spmm, m, args, &m->chunk[part * m->count + b], begin, (m->first + b) << m->shift);
     }
 }
 

@@ -423,6 +423,23 @@ KERNEL void blocks_strip(const uint32_t *start, const uint16_t *column, int64_t 
     }
 }
 
+/* The end of rows whose edges are left out. */
+KERNEL void leave_rows(const spmm_pass *pass, int64_t window, const uint16_t *row_id, uint32_t rows, const int vectors,
+                       const sweep_end sweep, const TAIL *tails)
+{
+    if (sweep == KEEP_SUMS) {
+        return;
+    }
+    VEC none[8];
+    UNROLL
+    for (int v = 0; v < vectors; v++) {
+        none[v] = vec_zero();
+    }
+    for (uint32_t i = 0; i < rows; i++) {
+        put_row(pass, window + row_id[i], none, vectors, sweep == WRITE_EXACT, tails);
+    }
+}
+
 KERNEL void lists_strip(const spmm_blocks *m, const spmm_chunk *chunk, int64_t begin, const spmm_pass *pass,
                         const int vectors, const bool narrow, const sweep_end sweep)
 {
@@ -437,9 +454,15 @@ KERNEL void lists_strip(const spmm_blocks *m, const spmm_chunk *chunk, int64_t b
     set_tails(tails, vectors, pass->width);
     for (int64_t r = chunk[0].run; r < chunk[1].run; r++) {
         const uint32_t edges = m->run[r].edges;
-        uint32_t rows = m->run[r].rows;
+        uint32_t rows = spmm_run_rows(m->run[r]);
         window += m->run[r].advance * m->row_step;
         x += m->run[r].advance * step;
+        if (pass->marked_rows && spmm_run_unmarked(m->run[r])) {
+            leave_rows(pass, window, row_id, rows, vectors, sweep, tails);
+            column += (size_t)edges * rows;
+            row_id += rows;
+            continue;
+        }
         for (; rows >= (uint32_t)together; rows -= (uint32_t)together) {
             VEC acc[8];
             UNROLL

@@ -45,7 +45,9 @@ static void put_run(const spmm_run_writer *w, uint32_t edges, int64_t rows, int6
         place->next.run++;
     }
     if (w->fill) {
-        w->m->run[place->next.run] = (spmm_run){.edges = edges, .rows = (uint16_t)rows, .advance = (uint16_t)advance};
+        const int64_t marked = w->unmarked ? SPMM_UNMARKED : 0;
+        w->m->run[place->next.run] =
+            (spmm_run){.edges = edges, .rows = (uint16_t)(rows | marked), .advance = (uint16_t)advance};
     }
     place->next.run++;
 }

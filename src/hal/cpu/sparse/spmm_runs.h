@@ -9,6 +9,7 @@
 typedef struct spmm_run_writer {
     spmm_blocks *m;
     bool fill;           /* second pass: write */
+    bool unmarked;       /* rows that are put are not marked */
     uint32_t *id, *swap; /* [most] rows, or (row, tile) pairs, that are listed together */
 } spmm_run_writer;
 

@@ -149,7 +149,9 @@ done:
 /* As many blocks in the middle of the matrix as hold the sample. */
 static weft_status sample_blocks(trial *t, hal_spmm_form form, entrant *e)
 {
-    const hal_csr *csr = t->csr;
+    const hal_csr unmarked = {
+        .rows = t->csr->rows, .cols = t->csr->cols, .offset = t->csr->offset, .column = t->csr->column};
+    const hal_csr *csr = &unmarked;
     const int64_t blocks = spmm_block_count(csr->cols, spmm_block_shift(form, t->max_d));
     int64_t wanted = (int64_t)((double)blocks * SAMPLE_EDGES / (double)t->edges) + 1;
     wanted = wanted < blocks ? wanted : blocks;
