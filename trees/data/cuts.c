@@ -9,7 +9,7 @@
 
 #include "trees/data/quantiles.h"
 
-enum { GROUP = 16, CHUNK = 4096 };
+enum { GROUP = 8, CHUNK = 4096 };
 
 /* The different values of a column on this rank, ascending, while they are few. */
 typedef struct few_values {
