@@ -26,30 +26,35 @@ struct tree_boost {
     double loss;               /* of this rank's rows before the last round */
 };
 
-/* Do all thresholds stand among the cuts? Then a row's bins lead it where its numbers do. */
-static bool cuts_hold(const tree_cuts *cuts, const weft_forest *forest)
+/* Is it a threshold of which the bins of a column tell the sides? Above infinity are missing values alone. */
+static bool cuts_tell(const tree_cuts *cuts, int column, float threshold)
 {
-    for (int t = 0; t < forest->trees; ++t) {
-        const weft_tree *tree = &forest->tree[t];
-        for (int32_t n = 0; n < tree->nodes; ++n) {
-            const tree_node *node = &tree->node[n];
-            int at = cuts->first[node->feature];
-            const int end = cuts->first[node->feature + 1];
-            while (at < end && cuts->value[at] != node->value) {
-                ++at;
-            }
-            if (node->left >= 0 && node->set_words == 0 && at == end) {
-                return false;
-            }
+    for (int32_t at = cuts->first[column]; at < cuts->first[column + 1]; ++at) {
+        if (cuts->value[at] == threshold) {
+            return true;
         }
     }
-    return true;
+    return threshold == INFINITY;
+}
+
+/* Do a row's bins lead it where its numbers do? */
+static bool cuts_tell_all(const tree_cuts *cuts, const weft_forest *forest)
+{
+    bool tell = true;
+    for (int t = 0; t < forest->trees; ++t) {
+        const weft_tree *tree = &forest->tree[t];
+        for (int32_t n = 0; n < tree->nodes && tell; ++n) {
+            const tree_node *node = &tree->node[n];
+            tell = node->left < 0 || node->set_words != 0 || cuts_tell(cuts, node->feature, node->value);
+        }
+    }
+    return tell;
 }
 
 static weft_status allocate(tree_boost *b, const boost_options *options)
 {
-    const bool holds = options->begun == NULL || cuts_hold(&b->cuts, options->begun);
-    const tree_release release = holds ? options->release : (tree_release){0};
+    const bool tell = options->begun == NULL || cuts_tell_all(&b->cuts, options->begun);
+    const tree_release release = tell ? options->release : (tree_release){0};
     const int64_t rows = b->data->rows, outputs = b->targets->outputs;
     WEFT_TRY(tree_bins_create(b->hal, b->data, &b->cuts, &release, &b->bins));
     WEFT_TRY(forest_create(b->data->columns, (int)outputs, &b->forest));
