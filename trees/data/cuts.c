@@ -194,6 +194,11 @@ done:
     return status;
 }
 
+int64_t tree_cuts_bytes(int columns)
+{
+    return (columns < GROUP ? columns : GROUP) * (int64_t)QUANTILE_BYTES;
+}
+
 /* A search by halves, a step for all values at a time: no step waits for the one before, and nothing is guessed. */
 void tree_find_bins(const float *cut, int cuts, const float *value, int64_t count, uint8_t *bin)
 {

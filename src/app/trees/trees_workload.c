@@ -206,19 +206,19 @@ static weft_status read_options(const weft_options *o, tree_loss loss, boost_opt
     return read_base(o, loss, &options->base);
 }
 
-/* By how much training passes what the table takes when it is read. Bins take the place of numbers. */
-static uint64_t training_bytes(const workload *work, uint64_t margins)
+/* Bytes beside answers by which training passes the table as it was read: while cuts are looked for, or once bins have
+ * taken the place of numbers, whichever is more. */
+static int64_t training_bytes(const workload *work, int64_t margins, int64_t answers)
 {
     const tree_rows *rows = &((const trees_job *)work->self)->rows;
-    const uint64_t count = (uint64_t)rows->data.rows;
-    const uint64_t before = count * 5; /* targets, and which rows count */
-    const uint64_t all = count * (2 * (uint64_t)rows->data.columns + 24 + 12 * margins);
-    uint64_t given_back = 0;
+    const int64_t count = rows->data.rows;
+    const int64_t cutting = count * 12 + tree_cuts_bytes(rows->data.columns); /* targets and masks; no answers yet */
+    int64_t training = count * (2 * rows->data.columns + 31 + 12 * margins);
     for (int c = 0; c < rows->data.columns && !work->keeps && work->start == NULL; ++c) {
         const table_kind kind = rows->column[c].kind;
-        given_back += kind == TABLE_CATEGORY ? 0 : count * table_kind_bytes(kind);
+        training -= kind == TABLE_CATEGORY ? 0 : count * (int64_t)table_kind_bytes(kind);
     }
-    return all > before + given_back ? all - given_back : before;
+    return larger(larger(cutting - answers, training), 0);
 }
 
 static weft_status trees_plan(workload *work, const char *folder, int64_t outputs)
@@ -226,7 +226,6 @@ static weft_status trees_plan(workload *work, const char *folder, int64_t output
     (void)folder;
     trees_job *job = work->self;
     const tree_rows *rows = &job->rows;
-    const uint64_t count = (uint64_t)rows->data.rows;
     memory_plan *memory = &work->memory;
     WEFT_CHECK(work->labelled || outputs > 0, WEFT_ERR_DATA,
                "%s: has no target: %s NAME says which column is to be predicted", work->name, FLAG_TARGET);
@@ -251,13 +250,14 @@ static weft_status trees_plan(workload *work, const char *folder, int64_t output
                                      : TREE_LOSS_SOFTMAX;
     WEFT_TRY(read_options(work->context->options, job->loss, &job->options));
     WEFT_TRY(work->trained ? WEFT_OK : trees_constrain(work));
-    const uint64_t margins = job->loss == TREE_LOSS_SOFTMAX ? (uint64_t)work->outputs : 1;
+    const int64_t margins = job->loss == TREE_LOSS_SOFTMAX ? work->outputs : 1;
+    const int64_t answers = rows->data.rows * 4 * (margins + work->outputs);
     work->shares[0] = rows->data.rows;
     *memory = (memory_plan){.cure = "use more ranks"};
     memory_plan_add(memory, "process and table", clock_rss_bytes());
-    memory_plan_add(memory, "bins, gradients and lists of rows, beyond numbers that are given back",
-                    work->trained ? 0 : training_bytes(work, margins));
-    memory_plan_add(memory, "answers", count * 4 * (margins + (uint64_t)work->outputs));
+    memory_plan_add(memory, "bins and gradients beyond numbers",
+                    work->trained ? 0 : (uint64_t)training_bytes(work, margins, answers));
+    memory_plan_add(memory, "answers", (uint64_t)answers);
     memory_plan_sum(memory);
     return memory_plan_check(work->context, memory, option_size(work->context->options, OPT_MEMORY_LIMIT));
 }
