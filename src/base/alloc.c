@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 enum { ALIGNMENT = 64 };
+#define PAGE           ((size_t)4096)
 #define HUGE_PAGE      ((size_t)2 << 20)
 #define HUGE_THRESHOLD ((size_t)4 << 20)
 
@@ -154,6 +155,16 @@ void weft_free(void *block)
         munmap(header->map_base, header->map_bytes);
     } else {
         free(header);
+    }
+}
+
+void weft_free_part(void *block, size_t begin, size_t end)
+{
+    block_header *header = (block_header *)((char *)block - ALIGNMENT);
+    const size_t from = (begin + PAGE - 1) & ~(PAGE - 1), to = end & ~(PAGE - 1);
+    if (header->map_bytes > 0 && from < to && madvise((char *)block + from, to - from, MADV_DONTNEED) == 0) {
+        weft_mem_give_back(to - from, header->tag);
+        header->bytes -= to - from;
     }
 }
 

@@ -46,6 +46,9 @@ weft_status weft_realloc(void **block, size_t count, size_t size, weft_mem_tag *
 
 /* Free; NULL is allowed. */
 void weft_free(void *block);
+/* Gives the whole pages of bytes [begin, end) of a block back to the system. Nothing reads them again, and they count
+ * as freed; the block is not grown afterwards. A block below 4 MiB keeps its pages until it is freed. */
+void weft_free_part(void *block, size_t begin, size_t end);
 /* Frees each of these blocks. */
 void weft_free_each(void *const *block, size_t count);
 #define WEFT_FREE_ALL(...)                                                                                             \

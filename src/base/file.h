@@ -44,6 +44,8 @@ weft_status file_map_open(const char *path, file_map *map);
 /* Maps the first `size` bytes of an open file; `name` is for the table. The descriptor may be closed afterwards. */
 weft_status file_map_descriptor(int fd, size_t size, const char *name, file_map *map);
 void file_map_close(file_map *map);
+/* Mapped bytes that are not read soon no longer count as memory of this process. They may be read all the same. */
+void file_map_forget(const void *data, size_t bytes);
 /*
  * WEFT_ERR_IO if the file was cut short since it was mapped. The end of the last page that is left reads as zeros,
  * without a signal: whoever uses bytes there asks here afterwards.

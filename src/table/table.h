@@ -57,6 +57,8 @@ typedef struct weft_table {
 weft_status table_open(const char *const *paths, int count, const table_request *request,
                        const table_exchange *exchange, weft_table *table);
 void table_close(weft_table *table);
+/* Gives the memory of a column's values back: its data become NULL. Local. */
+void table_release(weft_table *table, int64_t column);
 /* Returns true if the path is a folder with a manifest of a table store. */
 bool table_is_store(const char *path);
 /* Compares every array of an open store with its checksum. WEFT_ERR_DATA names the damaged file. */

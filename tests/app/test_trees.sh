@@ -1,7 +1,8 @@
 #!/bin/bash
-# Boosted trees from a table to answers: the model file has the same bytes on 1, 2 and 3 ranks and after a resumed run; answers are
-# those that its trees give when Python walks them; a store, a split column and classes of words and numbers work; what cannot be
-# learned from is refused with its place and a cure; XGBoost, where it is installed, reads the model and gives the same answers.
+# Boosted trees from a table to answers: the model file has the same bytes on 1, 2 and 3 ranks, from text, arrays and a store, and
+# after a resumed run; answers are those that its trees give when Python walks them; a store, a split column and classes of words
+# and numbers work; what cannot be learned from is refused with its place and a cure; XGBoost, where it is installed, reads the
+# model and gives the same answers.
 # needs: mpirun
 # trees: release
 set -u
@@ -32,6 +33,11 @@ rows = [",".join(cell(v) for v in r) for r in x]
 names = ["hill", "lake"]
 with open("words.csv", "w") as out:
     out.write("a,b,c,d,target\n" + "".join(f"{r},{names[int(t > 0)]}\n" for r, t in zip(rows, f)))
+c = np.float32(np.column_stack([rng.normal(size=(7000, 3)).round(4), rng.integers(0, 2, 7000)]))
+c[rng.random((7000, 4)) < (0.05, 0, 0.05, 0)] = np.nan
+np.save("c.npy", c)
+with open("c.csv", "w") as out:
+    out.write("c1,c2,c3,c4\n" + "".join(",".join("" if v != v else f"{v:.9g}" for v in r) + "\n" for r in c))
 with open("numbers.csv", "w") as out:
     out.write("a,b,c,d,kind,split\n" + "".join(
         f"{r},{int(t > -1) + 3 * int(t > 1)},{('train', 'train', 'valid', 'test')[i % 4]}\n" for i, (r, t) in enumerate(zip(rows, f))))
@@ -48,8 +54,18 @@ for ranks in 2 3; do
     cmp one/model.json "many$ranks/model.json" || fail "$ranks ranks grow other trees"
 done
 ok "$weft" convert words.csv --target target --out words.weft
+ok "$weft" convert c.csv --target c4 --out c.weft
 ok "$weft" train --data words.weft "${how[@]}" --run-dir stored
 cmp one/model.json stored/model.json || fail "a store grows other trees than its file"
+for ranks in 1 2 3; do
+    for data in c.csv c.npy c.weft; do
+        rm -rf cut
+        ok mpirun --oversubscribe --bind-to none -np $ranks "$weft" train --data $data --target c4 --model trees --trees 4 --depth 5 \
+            --threads 1 --pin off --quiet --run-dir cut
+        [ -e whole.json ] || cp cut/model.json whole.json
+        cmp whole.json cut/model.json || fail "$data on $ranks ranks grows other trees"
+    done
+done
 ok "$weft" train --data words.csv "${plain[@]}" --trees 5 --run-dir two
 ok mpirun --oversubscribe --bind-to none -np 2 "$weft" train --data words.csv "${how[@]}" --run-dir two --resume
 cmp one/model.json two/model.json || fail "a resumed run has other trees"

@@ -19,16 +19,44 @@ struct tree_boost {
     tree_grower *grower;
     weft_forest forest;
     double drop, skip, rate;
+    float base;                /* as in boost_options */
     float *margin;             /* [rows, outputs] */
     float *gradient, *hessian; /* [outputs, rows] */
     int32_t *leaf;             /* [rows] */
     double loss;               /* of this rank's rows before the last round */
 };
 
-static weft_status allocate(tree_boost *b)
+/* Is it a threshold of which the bins of a column tell the sides? Above infinity are missing values alone. */
+static bool cuts_tell(const tree_cuts *cuts, int column, float threshold)
 {
+    for (int32_t at = cuts->first[column]; at < cuts->first[column + 1]; ++at) {
+        if (cuts->value[at] == threshold) {
+            return true;
+        }
+    }
+    return threshold == INFINITY;
+}
+
+/* Do a row's bins lead it where its numbers do? */
+static bool cuts_tell_all(const tree_cuts *cuts, const weft_forest *forest)
+{
+    bool tell = true;
+    for (int t = 0; t < forest->trees; ++t) {
+        const weft_tree *tree = &forest->tree[t];
+        for (int32_t n = 0; n < tree->nodes && tell; ++n) {
+            const tree_node *node = &tree->node[n];
+            tell = node->left < 0 || node->set_words != 0 || cuts_tell(cuts, node->feature, node->value);
+        }
+    }
+    return tell;
+}
+
+static weft_status allocate(tree_boost *b, const boost_options *options)
+{
+    const bool tell = options->begun == NULL || cuts_tell_all(&b->cuts, options->begun);
+    const tree_release release = tell ? options->release : (tree_release){0};
     const int64_t rows = b->data->rows, outputs = b->targets->outputs;
-    WEFT_TRY(tree_bins_create(b->hal, b->data, &b->cuts, &b->bins));
+    WEFT_TRY(tree_bins_create(b->hal, b->data, &b->cuts, &release, &b->bins));
     WEFT_TRY(forest_create(b->data->columns, (int)outputs, &b->forest));
     WEFT_TRY(WEFT_NEW(&b->margin, rows * outputs, WEFT_MEM_TREES));
     WEFT_TRY(WEFT_NEW(&b->gradient, rows * outputs, WEFT_MEM_TREES));
@@ -36,18 +64,25 @@ static weft_status allocate(tree_boost *b)
     return WEFT_NEW(&b->leaf, rows, WEFT_MEM_TREES);
 }
 
-static weft_status begin(tree_boost *b, const boost_options *options)
+weft_status boost_restart(tree_boost *b)
 {
-    WEFT_TRY(tree_cuts_find(b->comm, b->data, b->targets->counts, options->values, b->hal->threads, &b->cuts));
-    WEFT_TRY(comm_agree(b->comm, allocate(b)));
-    if (isnan(options->base)) {
+    forest_cut(&b->forest, 0);
+    if (isnan(b->base)) {
         WEFT_TRY(tree_base(b->comm, b->targets, b->forest.base));
     } else {
-        b->forest.base[0] = options->base;
+        b->forest.base[0] = b->base;
     }
     for (int64_t i = 0; i < b->data->rows; ++i) {
         memcpy(b->margin + i * b->forest.outputs, b->forest.base, (size_t)b->forest.outputs * sizeof *b->margin);
     }
+    return WEFT_OK;
+}
+
+static weft_status begin(tree_boost *b, const boost_options *options)
+{
+    WEFT_TRY(tree_cuts_find(b->comm, b->data, b->targets->counts, options->values, b->hal->threads, &b->cuts));
+    WEFT_TRY(comm_agree(b->comm, allocate(b, options)));
+    WEFT_TRY(boost_restart(b));
     return grower_create(b->comm, b->data, &b->bins, &b->cuts, b->targets->counts, &options->growth, &b->grower);
 }
 
@@ -64,6 +99,7 @@ weft_status boost_create(weft_comm *comm, weft_hal *hal, const tree_columns *dat
     b->drop = options->drop;
     b->skip = options->skip;
     b->rate = options->growth.rate;
+    b->base = options->base;
     const weft_status status = begin(b, options);
     if (status != WEFT_OK) {
         boost_destroy(b);

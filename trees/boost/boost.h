@@ -16,9 +16,11 @@
 
 typedef struct boost_options {
     tree_growth growth;
-    int values;        /* bins of a column, at most TREE_VALUES */
-    float base;        /* margin before the first tree, of a single output; NaN: the constant of least loss */
-    double drop, skip; /* as in boost/dropped.h; drop 0: trees stay as they were grown */
+    int values;               /* bins of a column, at most TREE_VALUES */
+    float base;               /* margin before the first tree, of a single output; NaN: the constant of least loss */
+    double drop, skip;        /* as in boost/dropped.h; drop 0: trees stay as they were grown */
+    const weft_forest *begun; /* what boost_resume will be given; NULL: nothing */
+    tree_release release;     /* of the data, unless `begun` compares with other numbers than the cuts */
 } boost_options;
 
 typedef struct tree_boost tree_boost;
@@ -27,6 +29,8 @@ typedef struct tree_boost tree_boost;
 weft_status boost_create(weft_comm *comm, weft_hal *hal, const tree_columns *data, const tree_targets *targets,
                          const boost_options *options, tree_boost **boost);
 void boost_destroy(tree_boost *boost); /* NULL is fine */
+/* Back to where boost_create left it. Collective. */
+weft_status boost_restart(tree_boost *boost);
 /* Adds a tree for each output. seed: of the rows and columns that are drawn for them. Collective. */
 weft_status boost_round(tree_boost *boost, uint64_t seed);
 /* Goes on from these trees, which the boost copies; their bins are found again. Collective. */

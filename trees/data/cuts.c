@@ -9,7 +9,7 @@
 
 #include "trees/data/quantiles.h"
 
-enum { GROUP = 16, CHUNK = 4096 };
+enum { GROUP = 8, CHUNK = 4096 };
 
 /* The different values of a column on this rank, ascending, while they are few. */
 typedef struct few_values {
@@ -192,6 +192,11 @@ weft_status tree_cuts_find(weft_comm *comm, const tree_columns *data, const uint
 done:
     WEFT_FREE_ALL(s.few, s.all, quantile);
     return status;
+}
+
+int64_t tree_cuts_bytes(int columns)
+{
+    return (columns < GROUP ? columns : GROUP) * (int64_t)QUANTILE_BYTES;
 }
 
 /* A search by halves, a step for all values at a time: no step waits for the one before, and nothing is guessed. */

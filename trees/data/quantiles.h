@@ -4,6 +4,8 @@
 #include "comm/comm.h"
 #include "trees/data/tree_columns.h"
 
+enum { QUANTILE_BYTES = 65536 * 12 /* that the search takes for each column */ };
+
 /*
  * [out] quantile[many, values]: with n values of column[i] in the rows that count, over all ranks, number k is the one
  * at place n k / values of their order, from 0. n is at least 1. values: at most TREE_VALUES. Collective.

@@ -13,10 +13,19 @@ static void read_codes(const tree_codes *codes, int64_t first, int64_t count, fl
     }
 }
 
+static void read_bins(const tree_binned *binned, int64_t first, int64_t count, float *value)
+{
+    for (int64_t i = 0; i < count; ++i) {
+        value[i] = binned->value[binned->bin[first + i]];
+    }
+}
+
 void tree_column_read(const tree_column *column, int64_t first, int64_t count, float *value)
 {
     if (column->kind == TABLE_CATEGORY) {
         read_codes(column->data, first, count, value);
+    } else if (column->kind == TREE_BINNED) {
+        read_bins(column->data, first, count, value);
     } else {
         table_read_numbers(column->kind, column->data, first, count, value);
     }

@@ -21,9 +21,19 @@ typedef struct tree_codes {
     int32_t codes;         /* of the model */
 } tree_codes;
 
+/* The data of a column of which the bins are left: every value is one that lies in the same bin. */
+typedef struct tree_binned {
+    const uint8_t *bin; /* [rows] */
+    float value[256];   /* of each bin; NaN: of missing values */
+} tree_binned;
+
+/* Kind of such a column. */
+#define TREE_BINNED TABLE_UNSEEN
+
 typedef struct tree_column {
-    table_kind kind;  /* real, integer, long or category */
-    const void *data; /* [rows] as table/column.h stores the kind; of categories one tree_codes */
+    table_kind kind;  /* real, integer, long, category or TREE_BINNED */
+    const void *data; /* [rows] as table/column.h stores the kind; of categories one tree_codes, of bins one
+                         tree_binned */
 } tree_column;
 
 typedef struct tree_columns {

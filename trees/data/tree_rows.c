@@ -478,7 +478,23 @@ weft_status tree_rows_open(weft_comm *comm, const char *const *path, int paths, 
     WEFT_TRY(table_open(path, paths, &options->request, &exchange, &rows->table));
     WEFT_TRY(take_rows(comm, rows, options, path[0]));
     WEFT_TRY(take_splits(comm, &exchange, rows, options, paths));
+    if (!options->trained && rows->aimed) {
+        table_release(&rows->table, schema_find(&rows->table.schema, TABLE_TARGET)); /* labels have it */
+    }
     return count_all(comm, rows, rows->hash);
+}
+
+void tree_rows_release(tree_rows *rows, int column, const tree_binned *binned)
+{
+    table_release(&rows->table, rows->field[column]);
+    rows->column[column] = (tree_column){TREE_BINNED, binned};
+}
+
+void tree_rows_forget(tree_rows *rows)
+{
+    for (int c = 0; c < rows->data.columns; ++c) {
+        rows->column[c].data = rows->column[c].kind == TREE_BINNED ? NULL : rows->column[c].data;
+    }
 }
 
 void tree_rows_close(tree_rows *rows)

@@ -59,6 +59,10 @@ typedef struct tree_rows {
 weft_status tree_rows_open(weft_comm *comm, const char *const *path, int paths, const tree_rows_options *options,
                            tree_rows *rows);
 void tree_rows_close(tree_rows *rows);
+/* Numbers of a feature are given back: its values are those of `binned` from now on. Local. */
+void tree_rows_release(tree_rows *rows, int column, const tree_binned *binned);
+/* The bins are gone: released features have no values any more. Local. */
+void tree_rows_forget(tree_rows *rows);
 /* Class i of the data becomes class_of[i] of a model with these names; -1: its rows have no label. Local, the same on
  * all ranks. */
 weft_status tree_rows_relabel(tree_rows *rows, const int32_t *class_of, int64_t classes, char *const *names);

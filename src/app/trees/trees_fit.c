@@ -16,15 +16,28 @@ typedef struct trees_fit_run {
     const fit_services *services;
 } trees_fit_run;
 
-static weft_status open_boost(trees_fit_run *r)
+static void release_column(void *owner, int column, const tree_binned *binned)
+{
+    tree_rows_release(owner, column, binned);
+}
+
+/* Bins are made once for all runs, and the numbers then given back, unless the data stay open for other options. begun:
+ * trees that the run goes on from; no trees: none. */
+static weft_status open_boost(trees_fit_run *r, const weft_forest *begun)
 {
     trees_job *job = r->job;
+    if (job->boost != NULL && !r->work->keeps) {
+        return boost_restart(job->boost);
+    }
     boost_destroy(job->boost);
     job->boost = NULL;
-    const double begun = clock_seconds();
+    const double start = clock_seconds();
+    job->options.begun = begun;
+    job->options.release = (tree_release){.column = r->work->keeps ? NULL : release_column, .owner = &job->rows};
     const weft_status status = boost_create(r->services->comm, r->work->context->hal, &job->rows.data, &job->targets,
                                             &job->options, &job->boost);
-    job->binning = clock_seconds() - begun;
+    job->options.begun = NULL;
+    job->binning = clock_seconds() - start;
     return status;
 }
 
@@ -56,31 +69,33 @@ static weft_status check_start(const trees_job *job, const char *path, const wef
     return WEFT_OK;
 }
 
-/* The trees that the training goes on from. */
-static weft_status take_start(trees_fit_run *r)
+/* [out] forest: the trees that the training goes on from, if there are any; for forest_destroy. */
+static weft_status read_start(const trees_fit_run *r, weft_forest *forest)
 {
     const saved_model *start = r->work->start;
-    weft_forest forest = {0};
     forest_facts facts = {0};
-    weft_status status = forest_read(start->path, start->own, start->own_bytes, &forest, &facts);
-    status = status == WEFT_OK ? check_start(r->job, start->path, &forest, &facts) : status;
-    status = comm_agree(r->services->comm, status);
-    if (status == WEFT_OK) {
-        r->job->best = forest.trees;
-        status = boost_resume(r->job->boost, &forest);
+    if (start == NULL) {
+        return WEFT_OK;
     }
+    weft_status status = forest_read(start->path, start->own, start->own_bytes, forest, &facts);
+    status = status == WEFT_OK ? check_start(r->job, start->path, forest, &facts) : status;
     forest_facts_free(&facts);
-    forest_destroy(&forest);
     return status;
 }
 
 static weft_status begin(void *self, uint64_t seed)
 {
     trees_fit_run *r = self;
+    weft_forest start = {0};
     (void)seed;
-    r->job->best = 0;
-    WEFT_TRY(open_boost(r));
-    return r->work->start != NULL ? take_start(r) : WEFT_OK;
+    weft_status status = comm_agree(r->services->comm, read_start(r, &start));
+    status = status == WEFT_OK ? open_boost(r, &start) : status;
+    if (status == WEFT_OK && r->work->start != NULL) {
+        status = boost_resume(r->job->boost, &start);
+    }
+    r->job->best = start.trees;
+    forest_destroy(&start);
+    return status;
 }
 
 static weft_status epoch(void *self, uint64_t seed, train_epoch *record)
@@ -124,16 +139,18 @@ static const weft_forest *best_of(const trees_job *job)
 
 static weft_status use_best(void *self)
 {
-    trees_job *job = ((trees_fit_run *)self)->job;
+    const trees_fit_run *r = self;
+    trees_job *job = r->job;
     forest_destroy(&job->forest);
     weft_free(job->margin);
     job->margin = NULL;
     WEFT_TRY(forest_copy(best_of(job), job->best, &job->forest));
-    if (job->options.drop > 0.0 || job->best < boost_forest(job->boost)->trees) {
-        return WEFT_OK; /* margins of the best trees are made when they are asked for */
-    }
     const int64_t margins = job->rows.data.rows * job->forest.outputs;
     WEFT_TRY(WEFT_NEW(&job->margin, margins, WEFT_MEM_TREES));
+    if (job->options.drop > 0.0 || job->best < boost_forest(job->boost)->trees) {
+        return forest_margins(&job->forest, &job->rows.data, 0, job->forest.trees, r->work->context->hal->threads,
+                              job->margin);
+    }
     memcpy(job->margin, boost_margins(job->boost), (size_t)margins * sizeof *job->margin);
     return WEFT_OK;
 }
@@ -234,12 +251,12 @@ static weft_status load(void *self, const char *folder)
 {
     trees_fit_run *r = self;
     weft_forest all = {0}, best = {0};
-    weft_status status = open_boost(r);
-    status = status == WEFT_OK ? load_forest(r->services->comm, folder, STATE_FILE, r->job, &all) : status;
+    weft_status status = load_forest(r->services->comm, folder, STATE_FILE, r->job, &all);
     status = status == WEFT_OK ? load_forest(r->services->comm, folder, TREES_MODEL_FILE, r->job, &best) : status;
     if (status == WEFT_OK && best.trees > all.trees) {
         status = weft_fail(WEFT_ERR_DATA, TREES_MODEL_FILE " has more trees than " STATE_FILE);
     }
+    status = status == WEFT_OK ? open_boost(r, &all) : status;
     status = status == WEFT_OK ? boost_resume(r->job->boost, &all) : status;
     r->job->best = best.trees;
     if (status == WEFT_OK && r->job->options.drop > 0.0) {
@@ -271,5 +288,10 @@ weft_status trees_fit(workload *work, const fit_services *services, train_result
                                .load = load};
     metrics_destroy(&job->metrics);
     WEFT_TRY(metrics_create(services->comm, work->context->hal, &desc, &job->metrics));
-    return fit_rounds(services, &method, result);
+    const weft_status status = fit_rounds(services, &method, result);
+    boost_destroy(
+        job->boost); /* the margins answer from now on; columns whose numbers were given back have none left */
+    job->boost = NULL;
+    tree_rows_forget(&job->rows);
+    return status;
 }

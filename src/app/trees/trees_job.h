@@ -28,7 +28,6 @@ typedef struct trees_job {
     double binning;      /* seconds in which columns were cut into bins */
     forest_facts facts;  /* of a trained model; else none */
     float *margin;       /* [rows, forest.outputs] by `forest`; NULL: not made yet */
-    float *host;         /* [rows, 2] of two classes, [rows, 1] of counts */
     float *shares;       /* [rows, outputs of the job, columns + 1] of an explanation; NULL: none was asked for */
     weft_tensor answers; /* [rows, outputs of the job] */
     train_metrics metrics;

@@ -11,9 +11,12 @@
 #include "app/setup/table_setup.h"
 #include "app/trees/trees_job.h"
 #include "base/clock.h"
+#include "base/integer/integers.h"
 #include "base/log.h"
 #include "base/number.h"
 #include "trees/forest/forest_format.h"
+
+enum { CHUNK = 1024 /* rows that become answers together */ };
 
 /* ---- the data ---------------------------------------------------------------------------------------------------- */
 
@@ -203,12 +206,26 @@ static weft_status read_options(const weft_options *o, tree_loss loss, boost_opt
     return read_base(o, loss, &options->base);
 }
 
+/* Bytes beside answers by which training passes the table as it was read: while cuts are looked for, or once bins have
+ * taken the place of numbers, whichever is more. */
+static int64_t training_bytes(const workload *work, int64_t margins, int64_t answers)
+{
+    const tree_rows *rows = &((const trees_job *)work->self)->rows;
+    const int64_t count = rows->data.rows;
+    const int64_t cutting = count * 12 + tree_cuts_bytes(rows->data.columns); /* targets and masks; no answers yet */
+    int64_t training = count * (2 * rows->data.columns + 31 + 12 * margins);
+    for (int c = 0; c < rows->data.columns && !work->keeps && work->start == NULL; ++c) {
+        const table_kind kind = rows->column[c].kind;
+        training -= kind == TABLE_CATEGORY ? 0 : count * (int64_t)table_kind_bytes(kind);
+    }
+    return larger(larger(cutting - answers, training), 0);
+}
+
 static weft_status trees_plan(workload *work, const char *folder, int64_t outputs)
 {
     (void)folder;
     trees_job *job = work->self;
     const tree_rows *rows = &job->rows;
-    const uint64_t count = (uint64_t)rows->data.rows;
     memory_plan *memory = &work->memory;
     WEFT_CHECK(work->labelled || outputs > 0, WEFT_ERR_DATA,
                "%s: has no target: %s NAME says which column is to be predicted", work->name, FLAG_TARGET);
@@ -233,17 +250,18 @@ static weft_status trees_plan(workload *work, const char *folder, int64_t output
                                      : TREE_LOSS_SOFTMAX;
     WEFT_TRY(read_options(work->context->options, job->loss, &job->options));
     WEFT_TRY(work->trained ? WEFT_OK : trees_constrain(work));
-    const uint64_t margins = job->loss == TREE_LOSS_SOFTMAX ? (uint64_t)work->outputs : 1;
-    const uint64_t training = work->trained ? 0 : count * (2 * (uint64_t)rows->data.columns + 24 + 12 * margins);
+    const int64_t margins = job->loss == TREE_LOSS_SOFTMAX ? work->outputs : 1;
+    const int64_t answers = rows->data.rows * 4 * (margins + work->outputs);
     work->shares[0] = rows->data.rows;
     *memory = (memory_plan){.cure = "use more ranks"};
     memory_plan_add(memory, "process and table", clock_rss_bytes());
-    memory_plan_add(memory, "bins, gradients and lists of rows", training);
+    memory_plan_add(memory, "bins and gradients beyond numbers",
+                    work->trained ? 0 : (uint64_t)training_bytes(work, margins, answers));
     memory_plan_add(memory, "histograms on their way between ranks",
                     work->trained || comm_size(work->context->comm) == 1
                         ? 0
                         : 2 * growth_scatter_bytes((int64_t)rows->data.columns * HAL_BINS));
-    memory_plan_add(memory, "answers", count * 4 * (margins + (uint64_t)work->outputs));
+    memory_plan_add(memory, "answers", (uint64_t)answers);
     memory_plan_sum(memory);
     return memory_plan_check(work->context, memory, option_size(work->context->options, OPT_MEMORY_LIMIT));
 }
@@ -252,16 +270,22 @@ static weft_status trees_plan(workload *work, const char *folder, int64_t output
 
 weft_status trees_answer(trees_job *job, const float *margin, weft_tensor *logits)
 {
+    float host[2 * CHUNK];
     const int64_t rows = job->rows.data.rows, outputs = job->answers.cols;
-    const bool as_they_are = job->loss != TREE_LOSS_LOGISTIC && job->loss != TREE_LOSS_POISSON;
-    for (int64_t i = 0; i < rows && job->loss == TREE_LOSS_LOGISTIC; ++i) {
-        job->host[2 * i] = 0.0F;
-        job->host[2 * i + 1] = margin[i];
+    const bool two = job->loss == TREE_LOSS_LOGISTIC, counts = job->loss == TREE_LOSS_POISSON;
+    WEFT_TRY(two || counts ? WEFT_OK : tensor_upload(&job->answers, margin));
+    for (int64_t first = 0; (two || counts) && first < rows; first += CHUNK) {
+        const int64_t count = smaller(CHUNK, rows - first);
+        for (int64_t i = 0; i < count && two; ++i) {
+            host[2 * i] = 0.0F;
+            host[2 * i + 1] = margin[first + i];
+        }
+        for (int64_t i = 0; i < count && counts; ++i) {
+            host[i] = (float)tree_exp((double)margin[first + i]);
+        }
+        weft_tensor part = tensor_view(&job->answers, first, count, 0, outputs);
+        WEFT_TRY(tensor_upload(&part, host));
     }
-    for (int64_t i = 0; i < rows && job->loss == TREE_LOSS_POISSON; ++i) {
-        job->host[i] = (float)tree_exp((double)margin[i]);
-    }
-    WEFT_TRY(tensor_upload(&job->answers, as_they_are ? margin : job->host));
     *logits = tensor_view(&job->answers, 0, rows, 0, outputs);
     return WEFT_OK;
 }
@@ -299,7 +323,6 @@ static weft_status make_targets(workload *work)
     const int64_t count = rows->data.rows;
     WEFT_TRY(WEFT_NEW(&job->y, count, WEFT_MEM_TREES));
     WEFT_TRY(WEFT_NEW(&job->counts, count, WEFT_MEM_TREES));
-    WEFT_TRY(WEFT_NEW(&job->host, 2 * count, WEFT_MEM_TREES));
     for (int64_t i = 0; i < count; ++i) {
         job->y[i] = rows->numbers ? rows->labels.target[i] : (float)rows->labels.label[i];
         job->counts[i] = rows->labels.split[i] == TRAIN_SPLIT_TRAIN;
@@ -351,7 +374,7 @@ static void trees_end(workload *work)
     WEFT_FREE_ALL(job->direction, job->group);
     forest_facts_free(&job->facts);
     tensor_destroy(&job->answers);
-    WEFT_FREE_ALL(job->y, job->counts, job->margin, job->host, job->shares);
+    WEFT_FREE_ALL(job->y, job->counts, job->margin, job->shares);
     tree_rows_close(&job->rows);
 }
 

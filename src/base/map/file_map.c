@@ -95,6 +95,15 @@ void file_map_close(file_map *map)
     *map = (file_map){.data = NULL, .size = 0};
 }
 
+void file_map_forget(const void *data, size_t bytes)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)data;
+    const uintptr_t from = (at + page - 1) / page * page, to = (at + bytes) / page * page;
+    if (from < to) {
+        (void)madvise((void *)from, to - from, MADV_DONTNEED); /* a hint: the pages stay if the system says no */
+    }
+}
+
 /* A file of that name that is another one by now does no harm: the old one stays mapped. */
 weft_status file_map_check(const char *path, const file_map *map)
 {

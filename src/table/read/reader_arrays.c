@@ -19,6 +19,7 @@
 #include "machine/thread_ranges.h"
 #include "table/read/table_reader.h"
 
+enum { HELD_ROWS = 1 << 14 /* of a mapped array, for each thread */ };
 #define EXACT_MOST INT64_C(9007199254740992) /* integers beyond 2^53 are no doubles */
 
 typedef struct member {
@@ -199,6 +200,18 @@ static double element(const npy_header *h, const void *data, int64_t i, bool *ex
     return (double)whole;
 }
 
+/* Rows first .. last - 1 of mapped arrays are not read again in this pass. */
+static void forget_rows(const array_reader *r, int64_t first, int64_t last)
+{
+    for (int i = 0; i < r->count; i++) {
+        const member *m = &r->member[i];
+        const int64_t row = m->columns * m->header.item_bytes;
+        if (m->data == m->map.data) {
+            file_map_forget((const char *)m->data + first * row, (size_t)((last - first) * row));
+        }
+    }
+}
+
 static weft_status put_row(const array_reader *r, table_sink *sink, int thread, int64_t row)
 {
     for (int i = 0, column = 0; i < r->count; i++) {
@@ -235,8 +248,13 @@ static weft_status read_arrays(void *self, int64_t first, int64_t count, table_s
     for (int t = 0; t < threads; t++) {
         const int64_t last = first + split_even(count, t + 1, threads);
         weft_status put = WEFT_OK;
-        for (int64_t row = first + split_even(count, t, threads); row < last && put == WEFT_OK; row++) {
+        int64_t held = first + split_even(count, t, threads);
+        for (int64_t row = held; row < last && put == WEFT_OK; row++) {
             put = put_row(r, sink, t, row);
+            if (row + 1 == last || row + 1 - held == HELD_ROWS) {
+                forget_rows(r, held, row + 1);
+                held = row + 1;
+            }
             if (put != WEFT_OK) {
                 (void)weft_fail_context(put, "%s: row %" PRId64 ": ", r->path, row);
                 first_failure_note(&failure, t, put);

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/number.h"
 #include "table/store/table_pass.h"
@@ -98,6 +99,19 @@ weft_status table_open(const char *const *paths, int count, const table_request 
         table_close(table);
     }
     return status;
+}
+
+void table_release(weft_table *table, int64_t column)
+{
+    table_column *c = &table->column[column];
+    const size_t bytes = (size_t)table->count * table_kind_bytes(c->kind);
+    if (c->data != NULL && table->block != NULL) {
+        const size_t begin = (size_t)((const char *)c->data - (const char *)table->block);
+        weft_free_part(table->block, begin, begin + bytes);
+    } else if (c->data != NULL) {
+        file_map_forget(c->data, bytes);
+    }
+    c->data = NULL;
 }
 
 void table_close(weft_table *table)

@@ -37,6 +37,27 @@ static void test_alloc_tag_of_a_room(void **state)
     assert_non_null(strstr(weft_error_message(), "cargo"));
 }
 
+/* The whole pages of a part of a large block are given back and count no more; its neighbours keep their bytes. */
+static void test_alloc_part_is_given_back(void **state)
+{
+    (void)state;
+    const size_t bytes = (size_t)8 << 20, page = 4096;
+    char *x = NULL;
+    ASSERT_OK(weft_malloc(bytes, 1, cargo, (void **)&x));
+    memset(x, 7, bytes);
+    weft_free_part(x, page - 1, 5 * page + 1);
+    assert_int_equal(weft_mem_usage_of(cargo).current_bytes, bytes - 4 * page);
+    assert_int_equal(x[page - 1], 7);
+    assert_int_equal(x[5 * page], 7);
+    weft_free(x);
+    assert_int_equal(weft_mem_usage_of(cargo).current_bytes, 0);
+    ASSERT_OK(weft_malloc(3 * page, 1, cargo, (void **)&x));
+    weft_free_part(x, 0, 3 * page);
+    assert_int_equal(weft_mem_usage_of(cargo).current_bytes, 3 * page);
+    weft_free(x);
+    assert_int_equal(weft_mem_usage_of(cargo).current_bytes, 0);
+}
+
 static void test_alloc_overflow_is_refused(void **state)
 {
     (void)state;
@@ -62,6 +83,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_alloc_counts),
         cmocka_unit_test(test_alloc_tag_of_a_room),
+        cmocka_unit_test(test_alloc_part_is_given_back),
         cmocka_unit_test(test_alloc_overflow_is_refused),
         cmocka_unit_test(test_alloc_failure_can_be_injected),
     };
