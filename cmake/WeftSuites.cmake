@@ -18,7 +18,7 @@ endforeach()
 weft_suite(style_format 120 ${CMAKE_SOURCE_DIR}/scripts/format --check)
 weft_suite(style_lint 1200 ${CMAKE_SOURCE_DIR}/scripts/lint --build ${CMAKE_BINARY_DIR})
 # What was just built needs no building.
-weft_suite(build_is_stable 120 ${CMAKE_COMMAND} --build ${CMAKE_BINARY_DIR})
+weft_suite(build_is_stable 120 ${CMAKE_COMMAND} --build ${CMAKE_BINARY_DIR} --target tree_release)
 set_tests_properties(build_is_stable PROPERTIES FAIL_REGULAR_EXPRESSION "Building C object;Linking C")
 # The other major version of oneDNN, and none; skipped where it cannot be had.
 weft_suite(suite_onednn3 900 ${CMAKE_SOURCE_DIR}/scripts/test_onednn3)
