@@ -33,19 +33,21 @@ set_tests_properties(suite_prefix PROPERTIES SKIP_RETURN_CODE 77)
 # None of these instruments kernels of numbers, and none is about them: they take those of this tree.
 set_tests_properties(suite_onednn3 suite_cuda suite_cuda_compiles suite_prefix PROPERTIES
   ENVIRONMENT "WEFT_KERNELS=${CMAKE_BINARY_DIR}")
-# The fuzz targets (scripts/fuzz, which takes a minute each by itself): 4 seconds for what graphs, options and models come
-# in, half of it for the JSON that other targets read too, facts of a run, kept partitions and lists of racks.
-set(WEFT_FUZZ_SECONDS 4 CACHE STRING "Seconds of each fuzz target in the tests")
-set(fuzz_short facts json partition topology)
+# The fuzz targets (scripts/fuzz, which takes a minute each by itself): a number of inputs, the same ones each time, which take
+# each about 2 seconds.
+set(fuzz_100000 click_names click_spec csv npy space)
+set(fuzz_1000 config edge_list libsvm part report share_file tar)
+set(fuzz_200 mode_state second_state)
 file(GLOB fuzz_targets CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fuzz/fuzz_*.c)
 foreach(file IN LISTS fuzz_targets)
   get_filename_component(name ${file} NAME_WE)
   string(REPLACE "fuzz_" "" target ${name})
-  set(seconds ${WEFT_FUZZ_SECONDS})
-  if(target IN_LIST fuzz_short)
-    math(EXPR seconds "${seconds} / 2")
-  endif()
-  math(EXPR limit "${seconds} + 120")
-  add_test(NAME ${name} COMMAND ${CMAKE_SOURCE_DIR}/scripts/fuzz --no-build ${seconds} ${target})
-  set_tests_properties(${name} PROPERTIES LABELS "suite;fuzz" TIMEOUT ${limit})
+  set(runs 20000)
+  foreach(other 100000 1000 200)
+    if(target IN_LIST fuzz_${other})
+      set(runs ${other})
+    endif()
+  endforeach()
+  add_test(NAME ${name} COMMAND ${CMAKE_SOURCE_DIR}/scripts/fuzz --no-build --runs ${runs} ${target})
+  set_tests_properties(${name} PROPERTIES LABELS "suite;fuzz" TIMEOUT 300)
 endforeach()
