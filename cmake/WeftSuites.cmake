@@ -36,14 +36,14 @@ set_tests_properties(suite_onednn3 suite_cuda suite_cuda_compiles suite_prefix P
 # The fuzz targets (scripts/fuzz, which takes a minute each by itself): a number of inputs, the same ones each time, which take
 # each about 2 seconds.
 set(fuzz_100000 click_names click_spec csv npy space)
-set(fuzz_1000 config edge_list libsvm part report share_file tar)
+set(fuzz_500 config edge_list libsvm part report share_file tar)
 set(fuzz_200 mode_state second_state)
 file(GLOB fuzz_targets CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fuzz/fuzz_*.c)
 foreach(file IN LISTS fuzz_targets)
   get_filename_component(name ${file} NAME_WE)
   string(REPLACE "fuzz_" "" target ${name})
   set(runs 20000)
-  foreach(other 100000 1000 200)
+  foreach(other 100000 500 200)
     if(target IN_LIST fuzz_${other})
       set(runs ${other})
     endif()
