@@ -36,7 +36,8 @@ set_tests_properties(suite_onednn3 suite_cuda suite_cuda_compiles suite_prefix P
   ENVIRONMENT "WEFT_KERNELS=${CMAKE_BINARY_DIR}")
 # The fuzz targets (scripts/fuzz, which takes a minute each by itself): a number of inputs, the same ones each time, which take
 # each about 2 seconds.
-set(fuzz_100000 click_names csv npy space)
+set(fuzz_100000 click_names npy)
+set(fuzz_1000 csv vertex_table)
 set(fuzz_500 config edge_list libsvm part report share_file tar)
 set(fuzz_200 mode_state second_state)
 file(GLOB fuzz_targets CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fuzz/fuzz_*.c)
@@ -44,7 +45,7 @@ foreach(file IN LISTS fuzz_targets)
   get_filename_component(name ${file} NAME_WE)
   string(REPLACE "fuzz_" "" target ${name})
   set(runs 20000)
-  foreach(other 100000 500 200)
+  foreach(other 100000 1000 500 200)
     if(target IN_LIST fuzz_${other})
       set(runs ${other})
     endif()
