@@ -37,6 +37,7 @@ set_tests_properties(suite_onednn3 suite_cuda suite_cuda_compiles suite_prefix P
 # The fuzz targets (scripts/fuzz, which takes a minute each by itself): a number of inputs, the same ones each time, which take
 # each about 2 seconds.
 set(fuzz_100000 click_names npy)
+set(fuzz_5000 journal matrix_market metis partition)
 set(fuzz_1000 csv vertex_table)
 set(fuzz_500 config edge_list libsvm part report share_file tar)
 set(fuzz_200 mode_state second_state)
@@ -45,7 +46,7 @@ foreach(file IN LISTS fuzz_targets)
   get_filename_component(name ${file} NAME_WE)
   string(REPLACE "fuzz_" "" target ${name})
   set(runs 20000)
-  foreach(other 100000 1000 500 200)
+  foreach(other 100000 5000 1000 500 200)
     if(target IN_LIST fuzz_${other})
       set(runs ${other})
     endif()
