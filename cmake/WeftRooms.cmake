@@ -7,7 +7,8 @@
 # Kernels of numbers: loops that are compiled for an instruction set, which takes half of the time to compile the room hal, and
 # those of the reference, which take most of the time of a backend's tests. Trees that do not instrument them may link those of
 # another tree: with WEFT_KERNELS=FOLDER in the environment when CMake runs, objects of that build folder are taken as they are,
-# and its owner keeps them up to date (scripts/test). It is no cached option: whoever configures without it compiles.
+# and its owner keeps them up to date (scripts/test). It is no cached option: whoever configures without it compiles. What is about
+# a few files alone says which, WEFT_COMPILED=REGEX, and takes all others.
 set(WEFT_KERNEL_FILES "_(base|avx2|avx512|avx512bf16)\\.c$|/src/hal/ref/")
 set(WEFT_NO_KERNEL_FILES "/gnn/data/|/src/table/") # these read files
 # What an input of a fuzz target reaches (tests/CMakeLists.txt compares their includes). Its tree takes all else: collectives,
@@ -25,6 +26,8 @@ function(weft_kernels_of_another_tree name files out)
     if(source MATCHES "${WEFT_KERNEL_FILES}" AND NOT source MATCHES "${WEFT_NO_KERNEL_FILES}")
       set(taken TRUE)
     elseif(WEFT_FUZZ AND NOT /${relative} MATCHES "${WEFT_FUZZED_FILES}")
+      set(taken TRUE)
+    elseif(NOT "$ENV{WEFT_COMPILED}" STREQUAL "" AND NOT relative MATCHES "$ENV{WEFT_COMPILED}")
       set(taken TRUE)
     endif()
     if(taken AND EXISTS ${object})

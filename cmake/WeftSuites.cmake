@@ -18,7 +18,7 @@ endforeach()
 weft_suite(style_format 120 ${CMAKE_SOURCE_DIR}/scripts/format --check)
 weft_suite(style_lint 1200 ${CMAKE_SOURCE_DIR}/scripts/lint --build ${CMAKE_BINARY_DIR})
 # What was just built needs no building.
-weft_suite(build_is_stable 120 ${CMAKE_COMMAND} --build ${CMAKE_BINARY_DIR})
+weft_suite(build_is_stable 120 ${CMAKE_COMMAND} --build ${CMAKE_BINARY_DIR} --target tree_release)
 set_tests_properties(build_is_stable PROPERTIES FAIL_REGULAR_EXPRESSION "Building C object;Linking C")
 # The other major version of oneDNN, and none; skipped where it cannot be had.
 weft_suite(suite_onednn3 900 ${CMAKE_SOURCE_DIR}/scripts/test_onednn3)
@@ -30,22 +30,27 @@ set_tests_properties(suite_cuda suite_cuda_compiles PROPERTIES SKIP_RETURN_CODE 
 # Libraries from a prefix that is not /usr, by the way that users without root take.
 weft_suite(suite_prefix 900 ${CMAKE_SOURCE_DIR}/scripts/test_prefix)
 set_tests_properties(suite_prefix PROPERTIES SKIP_RETURN_CODE 77)
-# None of these instruments kernels of numbers, and none is about them: they take those of this tree.
+# None of these instruments kernels of numbers, and none is about them: they take those of this tree, and all else that they do
+# not name (WEFT_COMPILED).
 set_tests_properties(suite_onednn3 suite_cuda suite_cuda_compiles suite_prefix PROPERTIES
   ENVIRONMENT "WEFT_KERNELS=${CMAKE_BINARY_DIR}")
-# The fuzz targets (scripts/fuzz, which takes a minute each by itself): 4 seconds for what graphs, options and models come
-# in, half of it for the JSON that other targets read too, facts of a run, kept partitions and lists of racks.
-set(WEFT_FUZZ_SECONDS 4 CACHE STRING "Seconds of each fuzz target in the tests")
-set(fuzz_short facts json partition topology)
+# The fuzz targets (scripts/fuzz, which takes a minute each by itself): a number of inputs, the same ones each time, which take
+# each about 2 seconds.
+set(fuzz_100000 click_names npy)
+set(fuzz_5000 journal matrix_market metis partition)
+set(fuzz_1000 csv vertex_table)
+set(fuzz_500 config edge_list libsvm part report share_file tar)
+set(fuzz_200 mode_state second_state)
 file(GLOB fuzz_targets CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fuzz/fuzz_*.c)
 foreach(file IN LISTS fuzz_targets)
   get_filename_component(name ${file} NAME_WE)
   string(REPLACE "fuzz_" "" target ${name})
-  set(seconds ${WEFT_FUZZ_SECONDS})
-  if(target IN_LIST fuzz_short)
-    math(EXPR seconds "${seconds} / 2")
-  endif()
-  math(EXPR limit "${seconds} + 120")
-  add_test(NAME ${name} COMMAND ${CMAKE_SOURCE_DIR}/scripts/fuzz --no-build ${seconds} ${target})
-  set_tests_properties(${name} PROPERTIES LABELS "suite;fuzz" TIMEOUT ${limit})
+  set(runs 20000)
+  foreach(other 100000 5000 1000 500 200)
+    if(target IN_LIST fuzz_${other})
+      set(runs ${other})
+    endif()
+  endforeach()
+  add_test(NAME ${name} COMMAND ${CMAKE_SOURCE_DIR}/scripts/fuzz --no-build --runs ${runs} ${target})
+  set_tests_properties(${name} PROPERTIES LABELS "suite;fuzz" TIMEOUT 300)
 endforeach()

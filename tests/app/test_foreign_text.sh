@@ -2,6 +2,7 @@
 # Texts of others in the log and on stdout: names in manifests, of files and of members, options, values, configuration
 # lines and the environment, with ESC, line breaks, a C1 control, a mark of the writing direction and bytes that are no
 # UTF-8. Nothing of them is obeyed by a terminal, and none begins a line.
+# trees: asan
 set -u
 weft=$1
 source_dir=$2

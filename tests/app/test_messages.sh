@@ -1,6 +1,7 @@
 #!/bin/bash
 # Messages that must fit what happened: a zero byte in a text is no damaged archive, a store without a name is called after
 # its folder, a NaN has no sign, nothing is spoken of that is not there; and what an archive unpacks to counts in --memory.
+# trees: asan
 set -u
 weft=$1
 source_dir=$2

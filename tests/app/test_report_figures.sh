@@ -1,7 +1,7 @@
 #!/bin/bash
 # weft report on what a workload tells of itself: facts of data and results, columns of ranks, and drawings, from run
 # folders that are written here; and which drawings are left out, with the reason.
-# trees: release asan
+# trees: asan
 set -u
 weft=$1
 source_dir=$2

@@ -110,7 +110,7 @@ static void case_attention(env *e)
         return;
     }
     attention_variant(e, 3, 0.4F);
-    if (e->m > 500 && TEST_IMITATED && sums_in_trees(e)) { /* there more rows are more of the same, and slow */
+    if (e->m > 80 && TEST_IMITATED && sums_in_trees(e)) { /* there more rows are more of the same, and slow */
         return;
     }
     attention_variant(e, 1, 0.0F);

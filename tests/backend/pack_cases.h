@@ -202,7 +202,7 @@ static void case_select_largest(env *e)
     const int64_t n = e->m * e->n;
     const int64_t wanted[] = {0, 1, n / 3, n - 1, n};
     static const int64_t border[] = {1023, 1024, 1025, 4095, 4096, 4097, 32768, 32771};
-    if (e->pad > 0) {
+    if (e->pad > 0 || (TEST_SANITIZED && e->dtype != WEFT_DTYPE_F32)) {
         return; /* vectors have none */
     }
     for (int how = 0; how < CROWDS && n > 0; ++how) {
@@ -215,8 +215,12 @@ static void case_select_largest(env *e)
         select_largest(e, border[b], border[b] / 2, 0, FEW_TIES);
     }
     for (int how = 0; how < CROWDS && e->m == 40 && e->n == 8 && e->dtype == WEFT_DTYPE_F32; ++how) {
-        select_largest(e, 150001, 1, 0, (crowd)how);
-        select_largest(e, 163839, 1300, 1 + how % 3, (crowd)how);
+        if (!TEST_SANITIZED || how % 2 == 0) {
+            select_largest(e, 150001, 1, 0, (crowd)how);
+        }
+        if (!TEST_SANITIZED || how % 2 == 1) {
+            select_largest(e, 163839, 1300, 1 + how % 3, (crowd)how);
+        }
     }
 }
 #undef VECTOR

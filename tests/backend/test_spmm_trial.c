@@ -2,7 +2,7 @@
  * backend/test_spmm_trial.c: the choice of a form of aggregation: by figures alone, by trial, and what a trial leaves
  * behind.
  *
- * trees: release clang
+ * trees: release
  */
 #include <math.h>
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tables of features, labels and splits whose header says what the columns are: by name, in any order, rows by ids, classes in words,
 # quotes, missing labels, one separator a file. Each gives the right value, or is refused in words that lead to the cure.
-# trees: release asan
+# trees: asan
 set -euo pipefail
 weft=$1
 source_dir=$2

@@ -1,6 +1,7 @@
 #!/bin/bash
 # Layouts of public data sets: generated, checked by an oracle that shares no code, read back, compared with the store
 # made directly.
+# trees: asan
 set -euo pipefail
 weft=$1
 source_dir=$2

@@ -1,6 +1,7 @@
 #!/bin/bash
 # A plain graph with features, labels and splits from files of their own, in every container; splits drawn at random;
 # graphs written as text and read back.
+# trees: asan
 set -euo pipefail
 weft=$1
 command -v python3 >/dev/null || { echo "skipped: python3 is not available"; exit 77; }

@@ -1,7 +1,7 @@
 /*
  * Every all-reduce on imitated nodes, over MPI.
  *
- * ranks: 1 2 3 5 8
+ * ranks: 1 2 3 5
  */
 #include "support/allreduce_cases.h"
 #include "support/comm_run.h"

@@ -1,7 +1,7 @@
 /*
  * The cases of the thread transport again, over MPI.
  *
- * ranks: 1 2 3 7 8
+ * ranks: 1 2 3 7
  */
 #include "support/comm_run.h"
 

@@ -1,7 +1,7 @@
 /*
  * The halo exchange over MPI.
  *
- * ranks: 1 2 3 4 7 8
+ * ranks: 1 2 3 4 7
  */
 #include "support/comm_run.h"
 #include "support/halo_cases.h"

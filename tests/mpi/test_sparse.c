@@ -1,7 +1,7 @@
 /*
  * Sparse all-reduces over MPI.
  *
- * ranks: 1 2 3 7 8
+ * ranks: 1 2 3 7
  */
 #include "support/comm_run.h"
 #include "support/sparse_cases.h"

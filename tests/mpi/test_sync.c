@@ -1,6 +1,6 @@
 /*
  * Synchronisation modes over MPI.
- * ranks: 1 2 3 4 7 8
+ * ranks: 1 2 3 4 7
  */
 #include "support/comm_run.h"
 #include "support/sync_cases.h"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # weft convert of tables: stores beside what Python's csv module and NumPy read of the same files, and every refusal with file,
 # line, column, value and cure. Needs python3 with NumPy.
-# trees: release asan
+# trees: asan
 # timeout: 120
 set -euo pipefail
 weft=$1

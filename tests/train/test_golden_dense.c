@@ -2,7 +2,7 @@
  * Ten steps of lenet and resnet-20 against a frozen PyTorch run in float64 (tests/golden/make_golden_dense.py): logits,
  * losses, and parameters and running statistics at the end; and the same steps on 1 to 8 ranks, in several modes of
  * synchronisation, against one rank.
- * trees: release clang
+ * trees: release
  */
 #include <math.h>
 

@@ -1,5 +1,5 @@
 /* What holds for all modes with local updates, on 1 to 8 ranks as threads; and when one of them has no memory.
- * trees: release tsan
+ * trees: tsan
  */
 #include "support/comm_run.h"
 #include "support/sync_relaxed_cases.h"

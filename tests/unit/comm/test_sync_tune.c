@@ -3,7 +3,7 @@
  * from the same state; so does a job that restores its checkpoint. Topk at density 1 hands back the sums of all
  * gradients.
  *
- * trees: release asan tsan
+ * trees: asan tsan
  */
 #include "support/comm_run.h"
 

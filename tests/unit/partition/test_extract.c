@@ -288,7 +288,7 @@ static void test_methods(void **state)
         test_graph g = test_graph_case(c, &name);
         int32_t *order = random_order(g.graph.vertices);
         for (size_t m = 0; m < sizeof methods / sizeof *methods; ++m) {
-            for (size_t k = 0; k < sizeof parts / sizeof *parts; ++k) {
+            for (size_t k = 0; k < sizeof parts / sizeof *parts; k += 1 + TEST_SANITIZED) {
                 weft_partition p = divide(&g.graph, methods[m], parts[k]);
                 compare_all(&g.graph, &p, order, c < TEST_GRAPHS - 1); /* the last one has edges twice */
                 partition_destroy(&p);

@@ -533,10 +533,12 @@ static void test_extract_sees_lost_symmetry(void **state)
 
 /* ---- determinism, options, failures ----------------------------------------------------------------------------- */
 
+enum { SHARED_VERTICES = TEST_SANITIZED ? 5000 : 20000, SHARED_EDGES = TEST_SANITIZED ? 40000 : 150000 };
+
 static void test_same_bits_for_any_threads(void **state)
 {
     (void)state;
-    test_graph g = test_graph_communities(20000, 150000, 40, 80, 21);
+    test_graph g = test_graph_communities(SHARED_VERTICES, SHARED_EDGES, 40, 80, 21);
     for (int i = 0; partition_method_at(i) != NULL; ++i) {
         weft_partition first = {0};
         for (int threads = 1; threads <= 4; threads += 1 + TEST_SANITIZED) {
@@ -560,7 +562,7 @@ static void test_same_bits_for_any_threads(void **state)
 static void test_extract_is_the_same_for_any_threads(void **state)
 {
     (void)state;
-    test_graph g = test_graph_communities(20000, 150000, 40, 80, 22);
+    test_graph g = test_graph_communities(SHARED_VERTICES, SHARED_EDGES, 40, 80, 22);
     partition_options options = options_for("libra", 4);
     weft_partition p;
     ASSERT_OK(partition_compute(&g.graph, &options, &p, NULL));
