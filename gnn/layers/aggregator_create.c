@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/sort.h"
 #include "gnn/layers/aggregate_internal.h"
+#include "gnn/layers/fixed_sums.h"
 #include "gnn/layers/part_scope.h"
 
 /* A vector [n_local, 1] from values of the owned rows, zero on replicas. */
@@ -311,6 +312,7 @@ weft_status gnn_aggregator_create(weft_comm *comm, weft_hal *hal, weft_dtype dty
     }
     WEFT_TRY(options->read_width > 0 ? create_scope(aggregator, part, options) : WEFT_OK);
     WEFT_TRY(create_scales(aggregator, part, options));
+    WEFT_TRY(options->forms.form == HAL_SPMM_I16 ? gnn_fixed_create(aggregator, part, options) : WEFT_OK);
     aggregator->state = GNN_AGGREGATOR_READY;
     aggregator->build_seconds = clock_seconds() - start;
     return WEFT_OK;
@@ -352,6 +354,7 @@ void gnn_aggregator_destroy(gnn_aggregator *aggregator)
         gnn_local_matrix_destroy(&a->of[i].forward);
     }
     weft_free(a->buffer);
+    gnn_fixed_destroy(a);
     destroy_scales(&a->scales);
     destroy_scales(&a->own_scales);
     memset(a, 0, sizeof *a);
