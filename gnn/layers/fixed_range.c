@@ -2,43 +2,69 @@
 #include "gnn/layers/fixed_range.h"
 
 #include <math.h>
+#include <stdint.h>
 
 #include "base/alloc.h"
 #include "tensor/tensor_fixed.h"
 
-/* squares: [2 * x->cols], the second half of which are the sums of squares of this rank's rows. */
-static weft_status measure(const weft_tensor *x, tensor_quanta *largest, double *squares)
+enum { SAMPLED_ROWS = 4096 }; /* of a rank, from end to end */
+
+/* Of each column: numbers but 0, and those of them that are rounded coarsely. */
+typedef struct column_counts {
+    int64_t *numbers, *coarse; /* [columns] each, one array */
+} column_counts;
+
+static void count_row(const float *row, int64_t cols, const float *largest, const column_counts *counts)
 {
-    weft_tensor stats = {.data = NULL};
-    weft_status status = tensor_quanta_create(x->hal, x->cols, largest);
-    status = status == WEFT_OK ? tensor_quanta_measure(largest, x, NULL) : status;
-    status = status == WEFT_OK ? tensor_create(x->hal, WEFT_DTYPE_F64, 2, x->cols, WEFT_MEM_WORKSPACE, &stats) : status;
-    status = status == WEFT_OK
-                 ? hal_bn_stats(x->hal, &(hal_bn_stats_args){.x = tensor_mat(x), .stats = tensor_mat(&stats)})
-                 : status;
-    status = status == WEFT_OK ? tensor_download(&stats, squares) : status;
-    tensor_destroy(&stats);
-    return status;
+    for (int64_t j = 0; j < cols; ++j) {
+        const double quantum = (double)hal_fixed_quantum(largest[j], INT16_MAX), x = (double)row[j];
+        const double error = fabs(nearbyint(x / quantum) * quantum - x);
+        counts->numbers[j] += x != 0.0;
+        counts->coarse[j] += error * 32.0 > fabs(x);
+    }
 }
 
-weft_status gnn_fixed_range_find(weft_comm *comm, const weft_tensor *x, int64_t rows, gnn_fixed_range *range)
+static weft_status count(const weft_tensor *x, const float *largest, float *row, const column_counts *counts)
 {
-    const int64_t cols = x->cols;
-    tensor_quanta largest = {.host = NULL};
-    double *squares = NULL;
-    *range = (gnn_fixed_range){.column = -1};
-    weft_status status = WEFT_NEW_ZERO(&squares, 2 * cols, WEFT_MEM_WORKSPACE);
-    status = comm_agree(comm, status == WEFT_OK ? measure(x, &largest, squares) : status);
-    status = status == WEFT_OK ? comm_allreduce(comm, largest.host, cols, WEFT_DTYPE_F32, COMM_MAX) : status;
-    status = status == WEFT_OK ? comm_allreduce(comm, squares, 2 * cols, WEFT_DTYPE_F64, COMM_SUM) : status;
-    for (int64_t j = 0; status == WEFT_OK && largest.host != NULL && j < cols; ++j) {
-        const double root = sqrt(squares[cols + j] / (double)(rows > 0 ? rows : 1));
-        const double ratio = root > 0.0 ? (double)largest.host[j] / root : 0.0;
-        if (ratio > range->ratio) {
-            *range = (gnn_fixed_range){.column = j, .ratio = ratio};
+    const int64_t step = x->rows / SAMPLED_ROWS + 1;
+    for (int64_t i = 0; i < x->rows; i += step) {
+        const weft_tensor one = tensor_view(x, i, 1, 0, x->cols);
+        WEFT_TRY(tensor_download(&one, row));
+        count_row(row, x->cols, largest, counts);
+    }
+    return WEFT_OK;
+}
+
+static void find(const column_counts *counts, int64_t cols, gnn_fixed_range *range)
+{
+    for (int64_t j = 0; j < cols; ++j) {
+        const double share = counts->numbers[j] > 0 ? (double)counts->coarse[j] / (double)counts->numbers[j] : 0.0;
+        if (share > range->share) {
+            *range = (gnn_fixed_range){.column = j, .share = share};
         }
     }
-    tensor_quanta_destroy(&largest);
-    weft_free(squares);
+}
+
+weft_status gnn_fixed_range_find(weft_comm *comm, const weft_tensor *x, gnn_fixed_range *range)
+{
+    const int64_t cols = x->cols;
+    tensor_quanta quanta = {.host = NULL};
+    column_counts counts = {.numbers = NULL};
+    float *row = NULL;
+    weft_status status = WEFT_OK;
+    *range = (gnn_fixed_range){.column = -1};
+    weft_status local = WEFT_NEW_ZERO(&counts.numbers, 2 * cols, WEFT_MEM_WORKSPACE);
+    local = local == WEFT_OK ? WEFT_NEW_ZERO(&row, cols, WEFT_MEM_WORKSPACE) : local;
+    local = local == WEFT_OK ? tensor_quanta_create(x->hal, cols, &quanta) : local;
+    local = local == WEFT_OK ? tensor_quanta_measure(&quanta, x, NULL) : local;
+    WEFT_TRY_GOTO(comm_agree(comm, local), status, done);
+    WEFT_TRY_GOTO(comm_allreduce(comm, quanta.host, cols, WEFT_DTYPE_F32, COMM_MAX), status, done);
+    counts.coarse = counts.numbers + cols;
+    WEFT_TRY_GOTO(comm_agree(comm, count(x, quanta.host, row, &counts)), status, done);
+    WEFT_TRY_GOTO(comm_allreduce(comm, counts.numbers, 2 * cols, WEFT_DTYPE_I64, COMM_SUM), status, done);
+    find(&counts, cols, range);
+done:
+    tensor_quanta_destroy(&quanta);
+    WEFT_FREE_ALL(counts.numbers, row);
     return status;
 }

@@ -297,4 +297,15 @@ assert losses["fixed"] == losses["fixed-cut"] != losses["wide"], losses
 assert all(abs(a - b) < 2e-3 * b for a, b in zip(losses["fixed"], losses["wide"])), losses
 assert json.load(open("fixed/run.json"))["options"]["feature-rows"]["value"] == "i16"
 PY
+if grep -qF "of the features" err; then fail "a column of narrow range is warned of: $(cat err)"; fi
+cp -r store far
+python3 - <<'PY' || fail "a column of wide range"
+import struct
+with open("far/feature.npy", "r+b") as f: # one number of the first column, behind the head of the array
+    head = f.read(10)
+    f.seek(10 + struct.unpack("<H", head[8:10])[0])
+    f.write(struct.pack("<f", 3e4))
+PY
+train --data far --normalize none --feature-rows i16 --epochs 1 --run-dir far-run
+grep -qF "column 0 of the features: --feature-rows i16 changes" err || fail "a column of wide range is not told: $(cat err)"
 echo "files, refusals and voices as expected"

@@ -72,12 +72,12 @@ static weft_status warn_of_wide_range(const app_context *context, const gnn_job 
     if (!job->config.fixed_rows) {
         return WEFT_OK;
     }
-    WEFT_TRY(gnn_fixed_range_find(context->comm, features, job->data.part.n_global, &range));
-    if (range.ratio > GNN_FIXED_RANGE) {
-        log_warn(
-            "column %lld of the features: its largest number is %.3g times its typical one, which " FLAG_FEATURE_ROWS
-            " i16 rounds to %.2g %% of itself: take " FLAG_NORMALIZE " standard, or leave it out where results differ",
-            (long long)range.column, range.ratio, range.ratio * 100.0 * 0x1p-15);
+    WEFT_TRY(gnn_fixed_range_find(context->comm, features, &range));
+    if (range.share > GNN_FIXED_COARSE) {
+        log_warn("column %lld of the features: " FLAG_FEATURE_ROWS
+                 " i16 changes %.0f %% of its numbers but 0 by over 3 %% of themselves, beside one that is so much "
+                 "larger: take " FLAG_NORMALIZE " standard or logarithms, or leave it out where results differ",
+                 (long long)range.column, 100.0 * range.share);
     }
     return WEFT_OK;
 }
