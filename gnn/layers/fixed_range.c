@@ -57,7 +57,7 @@ weft_status gnn_fixed_range_find(weft_comm *comm, const weft_tensor *x, gnn_fixe
     local = local == WEFT_OK ? WEFT_NEW_ZERO(&row, cols, WEFT_MEM_WORKSPACE) : local;
     local = local == WEFT_OK ? tensor_quanta_create(x->hal, cols, &quanta) : local;
     local = local == WEFT_OK ? tensor_quanta_measure(&quanta, x, NULL) : local;
-    WEFT_TRY_GOTO(comm_agree(comm, local), status, done);
+    COMM_AGREED_GOTO(comm_agree(comm, local), local, status, done);
     WEFT_TRY_GOTO(comm_allreduce(comm, quanta.host, cols, WEFT_DTYPE_F32, COMM_MAX), status, done);
     counts.coarse = counts.numbers + cols;
     WEFT_TRY_GOTO(comm_agree(comm, count(x, quanta.host, row, &counts)), status, done);
