@@ -94,8 +94,9 @@ weft_status comm_halo_create(weft_comm *comm, weft_hal *hal, const comm_halo_des
  */
 weft_status comm_halo_choose(comm_halo *halo, const comm_halo_desc *lists);
 /*
- * x: device pointer, [n_local, width] with leading dimension ld, of float32, float64 or bfloat16 (WEFT_ERR_UNSUPPORTED:
- * another type). bfloat16 travels as it is, and its sums are rounded after each peer. Until the wait, the caller must
+ * x: device pointer, [n_local, width] with leading dimension ld, of float32, float64, bfloat16, int32 (not
+ * REVERSE_MAX) or int16 (FORWARD) (WEFT_ERR_UNSUPPORTED: another type). bfloat16 travels as it is, and its sums are
+ * rounded after each peer; those of int32 are exact. Until the wait, the caller must
  * not write the rows of the side that sends. FORWARD: it must neither read nor write the rows that are received.
  * REVERSE: it may write them, because the wait adds to what it finds. All other rows are the caller's. Collective.
  */

@@ -187,7 +187,7 @@ weft_status gnn_model_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, c
     const gnn_layer_ops *ops = gnn_layer_ops_of(config);
     if (ops->normalisation != NULL) {
         const gnn_aggregator_options options = {.normalisation = ops->normalisation(config),
-                                                .forms = {.form = form,
+                                                .forms = {.form = config->fixed_rows ? HAL_SPMM_I16 : form,
                                                           .letters = config->forms,
                                                           .by_rule = config->forms_by_rule,
                                                           .max_width = model->plan.max_width,

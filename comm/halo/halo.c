@@ -447,12 +447,19 @@ static weft_status check_code(const comm_halo *halo, halo_direction direction, c
     return WEFT_OK;
 }
 
+static bool halo_takes(weft_dtype dtype, halo_direction direction)
+{
+    return dtype == WEFT_DTYPE_F32 || dtype == WEFT_DTYPE_F64 || dtype == WEFT_DTYPE_BF16 ||
+           (dtype == WEFT_DTYPE_I16 && direction == HALO_FORWARD) ||
+           (dtype == WEFT_DTYPE_I32 && direction != HALO_REVERSE_MAX);
+}
+
 static weft_status check_post(const comm_halo *halo, halo_direction direction, const comm_halo_code *code,
                               const hal_mat *x)
 {
     WEFT_CHECK(!halo->posted, WEFT_ERR_INTERNAL, "halo: posted twice without a wait");
-    WEFT_CHECK(x->dtype == WEFT_DTYPE_F32 || x->dtype == WEFT_DTYPE_F64 || x->dtype == WEFT_DTYPE_BF16,
-               WEFT_ERR_UNSUPPORTED, "halo: rows of %s", weft_dtype_name(x->dtype));
+    WEFT_CHECK(halo_takes(x->dtype, direction), WEFT_ERR_UNSUPPORTED, "%s: rows of %s", direction_name[direction],
+               weft_dtype_name(x->dtype));
     WEFT_CHECK(x->cols >= 0 && x->cols <= halo->max_width && x->ld >= x->cols, WEFT_ERR_INTERNAL,
                "halo: rows of %lld elements, ld %lld, made for at most %lld", (long long)x->cols, (long long)x->ld,
                (long long)halo->max_width);

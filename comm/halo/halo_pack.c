@@ -6,6 +6,15 @@ static hal_mat index_of(const halo_side *side, const halo_piece *piece)
     return hal_column_from(side->index + piece->first, WEFT_DTYPE_I32, piece->rows);
 }
 
+/* Integers are copied by the operation on floating-point numbers of as many bits, which looks at none. */
+static hal_mat as_cells(hal_mat mat)
+{
+    mat.dtype = mat.dtype == WEFT_DTYPE_I16   ? WEFT_DTYPE_BF16
+                : mat.dtype == WEFT_DTYPE_I32 ? WEFT_DTYPE_F32
+                                              : mat.dtype;
+    return mat;
+}
+
 static hal_mat packed_rows(const halo_side *side, const halo_format *format, const halo_piece *piece)
 {
     char *rows = halo_code_is_coded(&format->code) ? side->packed.data + piece->packed_at * format->packed_bytes
@@ -41,7 +50,7 @@ weft_status halo_pack(const halo_side *side, const halo_format *format, const ha
         return halo_mixer_pack(mixer, &rows);
     }
     const hal_gather_rows_args args = {
-        .x = format->x, .index = index_of(side, piece), .y = packed_rows(side, format, piece)};
+        .x = as_cells(format->x), .index = index_of(side, piece), .y = as_cells(packed_rows(side, format, piece))};
     WEFT_TRY(hal_gather_rows(hal, &args));
     if (halo_code_is_coded(&format->code)) {
         const hal_encode_rows_args code = {.x = args.y,
@@ -82,9 +91,14 @@ weft_status halo_unpack(const halo_side *side, const halo_format *format, const 
             .x = coded_rows(format, piece), .y = packed_rows(side, format, piece), .codec = format->code.codec};
         WEFT_TRY(hal_decode_rows(hal, &code));
     }
-    const hal_scatter_rows_args args = {.x = packed_rows(side, format, piece),
+    if (format->x.dtype == WEFT_DTYPE_I32 && format->direction == HALO_REVERSE) {
+        return hal_fixed_add(hal, &(hal_fixed_add_args){.x = packed_rows(side, format, piece),
+                                                        .index = index_of(side, piece),
+                                                        .y = format->x});
+    }
+    const hal_scatter_rows_args args = {.x = as_cells(packed_rows(side, format, piece)),
                                         .index = index_of(side, piece),
-                                        .y = format->x,
+                                        .y = as_cells(format->x),
                                         .mode = scatter_of(format->direction)};
     return hal_scatter_rows(hal, &args);
 }

@@ -2,6 +2,7 @@
 #include <assert.h>
 
 #include "gnn/layers/aggregate_internal.h"
+#include "gnn/layers/fixed_sums.h"
 
 const weft_activity ACTIVITY_AGGREGATE[1] = {{.text = "aggregate", .kind = ACTIVITY_COMPUTES}};
 const weft_activity ACTIVITY_HALO[1] = {{.text = "halo exchange", .kind = ACTIVITY_MOVES}};
@@ -181,23 +182,55 @@ weft_status gnn_aggregator_restored(gnn_aggregator *aggregator)
     return WEFT_OK;
 }
 
+gnn_scales gnn_scales_under_way(const gnn_aggregator *a)
+{
+    const bool transposed = a->under_way.transposed;
+    const gnn_vertex_scales *scales = a->local ? &a->own_scales : &a->scales;
+    return (gnn_scales){.pre = or_null(transposed ? &scales->post : &scales->pre),
+                        .post = or_null(transposed ? &scales->pre : &scales->post),
+                        .diag = or_null(&scales->diag)};
+}
+
+/* Rows travel, and are summed, as integers: apart from x and out. */
+static bool sums_integers(const gnn_aggregator *a)
+{
+    return a->fixed != NULL && a->fixed->travels;
+}
+
+/* What crosses ranks: rows of sources, and partial sums. */
+static weft_tensor rows_under_way(const gnn_aggregator *a)
+{
+    return sums_integers(a) ? gnn_fixed_rows(a) : a->under_way.x;
+}
+
+static weft_tensor sums_under_way(const gnn_aggregator *a)
+{
+    return sums_integers(a) ? gnn_fixed_sums_of(a) : a->under_way.out;
+}
+
+/* What the sums of owned rows begin with. */
+static double first_beta(const gnn_aggregator *a)
+{
+    return sums_integers(a) ? 0.0 : a->under_way.beta;
+}
+
 static weft_status product(gnn_aggregator *a, gnn_side rows, gnn_side sources, double beta, int slice, int slices)
 {
-    gnn_aggregation *w = &a->under_way;
-    const bool transposed = w->transposed;
-    const gnn_vertex_scales *scales = a->local ? &a->own_scales : &a->scales;
+    const bool integers = sums_integers(a);
     const gnn_local_product part = {.rows = rows,
                                     .sources = sources,
-                                    .scales = {.pre = or_null(transposed ? &scales->post : &scales->pre),
-                                               .post = or_null(transposed ? &scales->pre : &scales->post),
-                                               .diag = or_null(&scales->diag)},
+                                    .scales = integers ? (gnn_scales){.pre = NULL} : gnn_scales_under_way(a),
                                     .beta = beta,
                                     .part = !scope_under_way(a)->within ? HAL_SPMM_ALL_EDGES
-                                            : transposed                ? HAL_SPMM_MARKED_COLS
+                                            : a->under_way.transposed   ? HAL_SPMM_MARKED_COLS
                                                                         : HAL_SPMM_MARKED_ROWS,
+                                    .fixed = a->fixed != NULL,
+                                    .quanta = a->fixed != NULL && !integers ? &a->fixed->quanta : NULL,
                                     .slice = slice,
                                     .slices = slices};
-    ACTIVITY_TRY(ACTIVITY_AGGREGATE, gnn_local_matrix_run(matrix_under_way(a), &part, &w->x, &w->out));
+    const weft_tensor x = rows_under_way(a);
+    weft_tensor out = sums_under_way(a);
+    ACTIVITY_TRY(ACTIVITY_AGGREGATE, gnn_local_matrix_run(matrix_under_way(a), &part, &x, &out));
     return WEFT_OK;
 }
 
@@ -226,41 +259,59 @@ static weft_status product_slices(gnn_aggregator *a, gnn_side rows, gnn_side sou
 static weft_status run_whole(gnn_aggregator *a)
 {
     gnn_aggregation *w = &a->under_way;
+    const double beta = first_beta(a);
+    weft_tensor sums = sums_under_way(a);
     WEFT_TRY(halo_wait(forward_halo(a)));
-    if (w->beta != 0.0 && a->n_local > a->n_owned && !a->whole_rows) { /* a replica's partial sum starts from nothing */
-        weft_tensor replicas = tensor_view(&w->out, a->n_owned, a->n_local - a->n_owned, 0, w->out.cols);
+    if (beta != 0.0 && a->n_local > a->n_owned && !a->whole_rows) { /* a replica's partial sum starts from nothing */
+        weft_tensor replicas = tensor_view(&sums, a->n_owned, a->n_local - a->n_owned, 0, sums.cols);
         WEFT_TRY(tensor_axpby(0.0, &replicas, 0.0, &replicas));
     }
-    WEFT_TRY(product(a, GNN_OWNED, GNN_OWNED, w->beta, 0, 1));
-    return aggregate_exchange(reverse_halo(a), HALO_REVERSE, w->transposed, &w->out);
+    WEFT_TRY(product(a, GNN_OWNED, GNN_OWNED, beta, 0, 1));
+    WEFT_TRY(aggregate_exchange(reverse_halo(a), HALO_REVERSE, w->transposed, &sums));
+    return gnn_fixed_finish(a, 0, a->n_owned);
+}
+
+/* Rows whose sums are complete before shared ones are, and those. */
+static weft_status finish_others(gnn_aggregator *a)
+{
+    return gnn_fixed_finish(a, a->steps.n_shared, a->n_owned);
+}
+
+static weft_status finish_shared(gnn_aggregator *a)
+{
+    return gnn_fixed_finish(a, 0, a->steps.n_shared);
 }
 
 /* Whole rows: unshared ones have no edge from a replica, so only the shared ones wait, and for nothing else. */
 static weft_status leave_whole_rows(gnn_aggregator *a)
 {
     int inner = 0;
-    return product_slices(a, GNN_OWNED, GNN_OWNED, a->under_way.beta, NULL, &inner);
+    WEFT_TRY(product_slices(a, GNN_OWNED, GNN_OWNED, first_beta(a), NULL, &inner));
+    return finish_others(a);
 }
 
 static weft_status complete_whole_rows(gnn_aggregator *a)
 {
     int boundary = 0;
     WEFT_TRY(halo_wait(forward_halo(a)));
-    return product_slices(a, GNN_OWNED, GNN_REPLICAS, 1.0, NULL, &boundary);
+    WEFT_TRY(product_slices(a, GNN_OWNED, GNN_REPLICAS, 1.0, NULL, &boundary));
+    return finish_shared(a);
 }
 
 /* The schedule of the head comment, up to the last wait. */
 static weft_status leave_cut(gnn_aggregator *a)
 {
-    gnn_aggregation *w = &a->under_way;
+    const double beta = first_beta(a);
+    weft_tensor sums = sums_under_way(a);
     int early = 0, inner = 0, boundary = 0;
     WEFT_TRY(product_slices(a, GNN_REPLICAS, GNN_OWNED, 0.0, NULL, &early));
-    WEFT_TRY(product_slices(a, GNN_OWNED, GNN_OWNED, w->beta, forward_halo(a), &inner));
+    WEFT_TRY(product_slices(a, GNN_OWNED, GNN_OWNED, beta, forward_halo(a), &inner));
     WEFT_TRY(halo_wait(forward_halo(a)));
     WEFT_TRY(product(a, GNN_REPLICAS, GNN_REPLICAS, 1.0, 0, 1));
-    WEFT_TRY(halo_post(reverse_halo(a), HALO_REVERSE, w->transposed, &w->out));
-    WEFT_TRY(product_slices(a, GNN_OWNED, GNN_OWNED, w->beta, NULL, &inner));
-    return product_slices(a, GNN_OWNED, GNN_REPLICAS, 1.0, NULL, &boundary);
+    WEFT_TRY(halo_post(reverse_halo(a), HALO_REVERSE, a->under_way.transposed, &sums));
+    WEFT_TRY(product_slices(a, GNN_OWNED, GNN_OWNED, beta, NULL, &inner));
+    WEFT_TRY(product_slices(a, GNN_OWNED, GNN_REPLICAS, 1.0, NULL, &boundary));
+    return finish_others(a);
 }
 
 static weft_status complete(gnn_aggregator *a)
@@ -269,7 +320,11 @@ static weft_status complete(gnn_aggregator *a)
         return WEFT_OK;
     }
     a->state = GNN_AGGREGATOR_READY;
-    return a->whole_rows ? complete_whole_rows(a) : halo_wait(reverse_halo(a));
+    if (a->whole_rows) {
+        return complete_whole_rows(a);
+    }
+    WEFT_TRY(halo_wait(reverse_halo(a)));
+    return finish_shared(a);
 }
 
 weft_status gnn_aggregate_settle(gnn_aggregator *aggregator)
@@ -311,8 +366,13 @@ weft_status gnn_aggregate_begin(gnn_aggregator *aggregator, bool transposed, wef
     assert(whole || a->state == GNN_AGGREGATOR_LEFT);
     WEFT_TRY(whole ? gnn_row_steps_run(&a->steps, GNN_ROWS_SHARED, true) : gnn_aggregate_settle(a));
     a->under_way = (gnn_aggregation){.scope = a->scope, .transposed = transposed, .x = *x, .out = *out, .beta = beta};
-    WEFT_TRY(halo_post(forward_halo(a), HALO_FORWARD, transposed, x));
-    WEFT_TRY(whole ? gnn_row_steps_run(&a->steps, GNN_ROWS_OTHER, false) : WEFT_OK);
+    if (a->fixed != NULL) {
+        WEFT_TRY(whole ? gnn_row_steps_run(&a->steps, GNN_ROWS_OTHER, false) : WEFT_OK);
+        WEFT_TRY(gnn_fixed_begin(a));
+    }
+    weft_tensor rows = rows_under_way(a);
+    WEFT_TRY(halo_post(forward_halo(a), HALO_FORWARD, transposed, &rows));
+    WEFT_TRY(whole && a->fixed == NULL ? gnn_row_steps_run(&a->steps, GNN_ROWS_OTHER, false) : WEFT_OK);
     a->state = GNN_AGGREGATOR_BEGUN;
     return gnn_row_steps_done(&a->steps);
 }

@@ -43,6 +43,9 @@
  * replica's sum that it adds. With r replicas a sum is within (r + 4) 2^-9 of the magnitudes that it adds, half a unit
  * in the last place each.
  *
+ * Matrices of the form HAL_SPMM_I16 sum rows of 16-bit fixed point, exactly (fixed_sums.h): rows are rounded before
+ * they travel, so all row steps run before the first leg, and finished when their sums are complete.
+ *
  * Order of calls, which aggregate.c asserts:
  *
  *   create --> READY --gnn_aggregate_begin--> BEGUN --gnn_aggregate_leave--> LEFT    sums of shared rows are open
@@ -126,6 +129,8 @@ typedef struct gnn_vertex_scales {
     weft_tensor pre, post, diag;
 } gnn_vertex_scales;
 
+typedef struct gnn_fixed_sums gnn_fixed_sums; /* gnn/layers/fixed_sums.h */
+
 typedef struct gnn_aggregator {
     /* Fixed when it is created. */
     weft_comm *comm;
@@ -142,6 +147,8 @@ typedef struct gnn_aggregator {
     gnn_vertex_scales scales;
     /* Scales from edges among owned vertices alone, for passes without exchange. */
     gnn_vertex_scales own_scales;
+    /* Of matrices of the form HAL_SPMM_I16; NULL: sums are of floating-point numbers. */
+    gnn_fixed_sums *fixed;
 
     /* The pass and the aggregation under way. */
     gnn_aggregator_state state;

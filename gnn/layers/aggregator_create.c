@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/sort.h"
 #include "gnn/layers/aggregate_internal.h"
+#include "gnn/layers/fixed_sums.h"
 #include "gnn/layers/part_scope.h"
 
 /* A vector [n_local, 1] from values of the owned rows, zero on replicas. */
@@ -343,6 +344,8 @@ weft_status gnn_aggregator_create(weft_comm *comm, weft_hal *hal, weft_dtype dty
     WEFT_TRY_GOTO(comm_size(comm) > 1 ? create_halos(aggregator, part, options) : WEFT_OK, status, done);
     WEFT_TRY_GOTO(reads ? create_scope(aggregator, part, options, &scope) : WEFT_OK, status, done);
     WEFT_TRY_GOTO(create_scales(aggregator, part, options), status, done);
+    WEFT_TRY_GOTO(options->forms.form == HAL_SPMM_I16 ? gnn_fixed_create(aggregator, part, options) : WEFT_OK, status,
+                  done);
     aggregator->state = GNN_AGGREGATOR_READY;
     aggregator->build_seconds = clock_seconds() - start;
 done:
@@ -386,6 +389,7 @@ void gnn_aggregator_destroy(gnn_aggregator *aggregator)
         gnn_local_matrix_destroy(&a->of[i].forward);
     }
     weft_free(a->buffer);
+    gnn_fixed_destroy(a);
     destroy_scales(&a->scales);
     destroy_scales(&a->own_scales);
     memset(a, 0, sizeof *a);

@@ -25,12 +25,14 @@ hal_spmm_form gnn_form_of(char letter, hal_spmm_form otherwise)
 
 bool gnn_form_is_letter(char letter)
 {
-    return letter == NO_FORM || gnn_form_of(letter, HAL_SPMM_AUTO) != HAL_SPMM_AUTO;
+    return letter == NO_FORM || letter == gnn_form_letter(HAL_SPMM_I16) ||
+           gnn_form_of(letter, HAL_SPMM_AUTO) != HAL_SPMM_AUTO;
 }
 
 static hal_spmm_form asked_form(const gnn_forms_asked *asked, int role)
 {
-    const bool lettered = asked->letters != NULL && asked->letters[0] != '\0';
+    const bool lettered =
+        asked->letters != NULL && asked->letters[0] != '\0' && asked->form != HAL_SPMM_I16; /* no choice */
     return lettered ? gnn_form_of(asked->letters[role], asked->form) : asked->form;
 }
 

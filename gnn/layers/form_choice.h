@@ -21,7 +21,7 @@ enum { GNN_FORMS = 8 };
 
 /* gnn_form_letter: the first letter of the form's word; '-' for AUTO. gnn_form_of: the form of a letter; `otherwise` if
  * the letter belongs to no form. */
-char gnn_form_letter(hal_spmm_form form);
+char gnn_form_letter(hal_spmm_form form); /* I16 is not chosen by a letter */
 bool gnn_form_is_letter(char letter);
 hal_spmm_form gnn_form_of(char letter, hal_spmm_form otherwise);
 

@@ -60,8 +60,9 @@ double gnn_plan_halo_bytes(const gnn_plan *plan, const gnn_halo_options *halo)
         const comm_halo_code code = {.codec = halo->codec, .mean_bits = halo->mean_bits};
         const int64_t many = 1024; /* rows of a message, whose length they share */
         const double coded = (double)comm_halo_code_bytes(&code, many, layer->width) / (double)many;
-        const double every =
-            gnn_halo_codes(halo) ? (double)legs * coded : (double)layer->aggregated * (double)weft_dtype_bytes(type);
+        /* fixed point: 16 bits on the way there, 32 on the way back */
+        const double cell = plan->config.fixed_rows ? 3.0 : (double)weft_dtype_bytes(type);
+        const double every = gnn_halo_codes(halo) ? (double)legs * coded : (double)layer->aggregated * cell;
         /* Every leg's way there or back concerns rows that are read, the other one replicas that feed them: nearly
          * all. */
         bytes += part_sent(halo, layer) * every * (1.0 + layer->share) / 2.0;

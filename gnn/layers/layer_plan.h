@@ -84,6 +84,12 @@ typedef enum gnn_edge_weights { GNN_EDGE_WEIGHTS(CHOICE_VALUE) } gnn_edge_weight
     X(GNN_FEATURES_SPARSE, "sparse")
 typedef enum gnn_feature_form { GNN_FEATURE_FORMS(CHOICE_VALUE) } gnn_feature_form;
 
+/* --feature-rows: the numbers of rows that sums read. */
+#define GNN_FEATURE_ROWS(X)                                                                                            \
+    X(GNN_ROWS_F32, "f32")                                                                                             \
+    X(GNN_ROWS_I16, "i16") /* fixed point: gnn/layers/fixed_sums.h */
+typedef enum gnn_feature_rows { GNN_FEATURE_ROWS(CHOICE_VALUE) } gnn_feature_rows;
+
 /* --feature-place: which memory holds the features, if the backend has memory of its own. */
 #define GNN_FEATURE_PLACES(X)                                                                                          \
     X(GNN_PLACE_AUTO, "auto") /* not decided yet */                                                                    \
@@ -137,6 +143,8 @@ typedef struct gnn_config {
     /* Share of the edges that lead into rows that the loss reads. The last sum of a training epoch runs along these
      * edges alone; 0: along all edges. */
     double read_share;
+    /* Sums are of rows of 16-bit fixed point (gnn/layers/fixed_sums.h). */
+    bool fixed_rows;
     /* Features stay on the host and pass through the backend's memory in blocks; see gnn_may_stream. */
     bool streams;
     /* With streams: rows of a block; 0: some MB. */

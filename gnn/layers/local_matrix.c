@@ -171,7 +171,8 @@ weft_status gnn_local_matrix_run(const gnn_local_matrix *matrix, const gnn_local
                                      .part = product->part,
                                      .slice = product->slice,
                                      .slices = product->slices};
-    return tensor_spmm(&part, &from, &terms, &to);
+    return product->fixed ? tensor_fixed_run(&part, &from, product->quanta, &terms, &to)
+                          : tensor_spmm(&part, &from, &terms, &to);
 }
 
 void gnn_local_matrix_destroy(gnn_local_matrix *matrix)

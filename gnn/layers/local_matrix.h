@@ -15,7 +15,7 @@
 #pragma once
 
 #include "gnn/layers/form_choice.h"
-#include "tensor/tensor.h"
+#include "tensor/tensor_fixed.h"
 
 /* Rows of a part, as rows or as sources. */
 typedef enum gnn_side { GNN_OWNED, GNN_REPLICAS, GNN_SIDES } gnn_side;
@@ -56,8 +56,10 @@ typedef struct gnn_local_product {
     gnn_side rows, sources;
     gnn_scales scales;
     double beta;
-    hal_spmm_part part; /* the edges of the run */
-    int slice, slices;  /* of gnn_local_matrix_slices; 0, 1: the whole part */
+    hal_spmm_part part;          /* the edges of the run */
+    bool fixed;                  /* the matrix is of the form HAL_SPMM_I16 */
+    const tensor_quanta *quanta; /* of its sums of float32; NULL: x and out are integers, without scales */
+    int slice, slices;           /* of gnn_local_matrix_slices; 0, 1: the whole part */
 } gnn_local_product;
 
 /* out[rows] = beta * out[rows] + post * A[rows, sources] (pre * x[sources]) + diag * x[rows], the last term with the

@@ -218,7 +218,8 @@ typedef struct hal_csr {
     X(HAL_SPMM_LISTS, "lists")   /* source blocks with lists of their non-empty rows: in between */                    \
     X(HAL_SPMM_TILES,                                                                                                  \
       "tiles") /* lists behind those of smaller blocks: graphs whose order keeps neighbours together */                \
-    X(HAL_SPMM_SHARED, "shared") /* sums that rows have in common are made once: projections of groups */
+    X(HAL_SPMM_SHARED, "shared") /* sums that rows have in common are made once: projections of groups */              \
+    X(HAL_SPMM_I16, "i16")       /* lists of rows of 16-bit fixed point: for hal_fixed_run alone */
 #define HAL_SPMM_FORMS(X) X(HAL_SPMM_AUTO, "auto") /* measured at creation */ HAL_SPMM_MADE(X)
 typedef enum hal_spmm_form { HAL_SPMM_FORMS(CHOICE_VALUE) } hal_spmm_form;
 
@@ -235,7 +236,7 @@ typedef struct hal_spmm_info {
     int64_t reads, sums;  /* SHARED: rows of x and partial sums that a run reads, and partial sums that it makes */
 } hal_spmm_info;
 
-enum { HAL_SPMM_KINDS = HAL_SPMM_SHARED + 1 }; /* length of arrays that are indexed by form */
+enum { HAL_SPMM_KINDS = HAL_SPMM_SHARED + 1 }; /* length of arrays that are indexed by form, of float32 */
 
 /* Cost of each form of one matrix, indexed by form. */
 typedef struct hal_spmm_trial {
@@ -288,6 +289,12 @@ hal_spmm_form hal_spmm_pick(const double seconds[HAL_SPMM_KINDS], const double e
  * [out] *spmm: the caller destroys it with spmm_destroy; NULL on failure. */
 weft_status hal_spmm_take(weft_hal *hal, const hal_csr *csr, int64_t max_d, hal_spmm_trial *trial, hal_spmm_form form,
                           hal_spmm **spmm);
+/* Sums in fixed point (hal/ops.def) of up to `entries` rows. Returns the largest magnitude that a number of 16 bits may
+ * have so that no sum leaves 32 bits, at most 32767; 0: not even 1 may. */
+int32_t hal_fixed_most(int64_t entries);
+/* Returns the quantum of a column whose largest magnitude is given: the smallest power of two, not below 2^-100, with
+ * which it is at most `most` >= 1 quanta. 1 for a column of zeros; NaN for a magnitude that is not finite. */
+float hal_fixed_quantum(float largest, int32_t most);
 /* Destroys all matrices that a trial has prepared. */
 void hal_spmm_trial_end(weft_hal *hal, hal_spmm_trial *trial);
 

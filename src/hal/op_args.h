@@ -17,7 +17,8 @@ typedef enum weft_dtype {
     WEFT_DTYPE_U8,
     WEFT_DTYPE_BF16,
     WEFT_DTYPE_F16,
-    WEFT_DTYPE_I8
+    WEFT_DTYPE_I8,
+    WEFT_DTYPE_I16
 } weft_dtype;
 
 /* ---- operands ---------------------------------------------------------------------------------------------------- */

@@ -22,7 +22,7 @@ python3 - "$folder/out.json" <<'CHECK' || fail "JSON"
 import json, sys
 table = json.load(open(sys.argv[1]))
 rows = table["rows"]
-assert [(r["form"], r["d"]) for r in rows] == [(f, d) for f in ("rows", "blocks", "lists", "tiles", "shared") for d in (1, 16, 41)], rows
+assert [(r["form"], r["d"]) for r in rows] == [(f, d) for f in ("rows", "blocks", "lists", "tiles", "shared", "i16") for d in (1, 16, 41)], rows
 for r in rows:
     assert r["valid"] is True and r["order"] == "given" and r["n"] == 2
     assert r["seconds_q1"] <= r["seconds_median"] <= r["seconds_q3"]

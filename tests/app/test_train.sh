@@ -275,4 +275,37 @@ assert abs(scores[0] - scores[1]) < 0.02, scores
 assert json.load(open("narrow/run.json"))["options"]["precision"]["value"] == "bf16"
 PY
 fi
+# ---- rows of fixed point: refused beside what they do not go with, near float32, told, and resumed to the bit ----
+fixed=(--data store --threads 1 --pin off --seed 2 --checkpoint-every 0 --feature-rows i16)
+expect 2 "a form of its own: leave out --spmm rows" "${fixed[@]}" --spmm rows --run-dir none
+expect 2 "take --feature-rows i16, which brings it" --data store --spmm i16 --run-dir none
+expect 2 "--model gat does not have" "${fixed[@]}" --model gat --run-dir none
+expect 2 "auto with --aggregator max does not have" "${fixed[@]}" --aggregator max --run-dir none
+expect 2 "leave out --precision bf16" "${fixed[@]}" --precision bf16 --run-dir none
+expect 2 "take one or the other" "${fixed[@]}" --delay 2 --run-dir none
+expect 2 "take one or the other" "${fixed[@]}" --no-halo --run-dir none
+train "${fixed[@]}" --epochs 12 --run-dir fixed
+grep -qF "rows of 16-bit fixed point with a scale a column" err || fail "--feature-rows i16 is not told: $(cat err)"
+code=0
+"$weft" train "${fixed[@]}" --epochs 12 --max-hours 1e-9 --run-dir fixed-cut >out 2>err || code=$?
+[ "$code" -eq 75 ] || fail "a job without time ends with $code: $(cat err)"
+train "${fixed[@]}" --epochs 12 --resume --run-dir fixed-cut
+python3 - <<'PY' || fail "rows of fixed point"
+import json
+losses = {name: [json.loads(line)["loss"] for line in open(name + "/metrics.jsonl")] for name in ("wide", "fixed", "fixed-cut")}
+assert losses["fixed"] == losses["fixed-cut"] != losses["wide"], losses
+assert all(abs(a - b) < 2e-3 * b for a, b in zip(losses["fixed"], losses["wide"])), losses
+assert json.load(open("fixed/run.json"))["options"]["feature-rows"]["value"] == "i16"
+PY
+if grep -qF "of the features" err; then fail "a column of narrow range is warned of: $(cat err)"; fi
+cp -r store far
+python3 - <<'PY' || fail "a column of wide range"
+import struct
+with open("far/feature.npy", "r+b") as f: # one number of the first column, behind the head of the array
+    head = f.read(10)
+    f.seek(10 + struct.unpack("<H", head[8:10])[0])
+    f.write(struct.pack("<f", 3e4))
+PY
+train --data far --normalize none --feature-rows i16 --epochs 1 --run-dir far-run
+grep -qF "column 0 of the features: --feature-rows i16 changes" err || fail "a column of wide range is not told: $(cat err)"
 echo "files, refusals and voices as expected"

@@ -63,6 +63,13 @@ for model in sage gcn; do
     run "$model-narrow-4" 4 random "$model" --precision bf16 --halo-overlap on
     compare "$model-1" "$model-narrow-1" 1 2e-2 8
     compare "$model-narrow-1" "$model-narrow-4" 4 2e-2 8
+    # Rounded to fixed point, alike on any number of ranks.
+    run "$model-fixed-1" 1 random "$model" --feature-rows i16
+    run "$model-fixed-4" 4 libra "$model" --feature-rows i16 --halo-overlap on
+    run "$model-fixed-3" 3 edgecut "$model" --feature-rows i16
+    compare "$model-1" "$model-fixed-1" 1 2e-3 4
+    compare "$model-fixed-1" "$model-fixed-4" 4 2e-3 4
+    compare "$model-fixed-1" "$model-fixed-3" 3 2e-3 4
     run "$model-expand-3" 3 expand "$model"
     compare "$model-1" "$model-expand-3" 3
     # The default recipe: batch norm over all ranks, features scaled over all ranks.

@@ -414,7 +414,8 @@ static weft_status halo_case_wrong_lists(weft_comm *comm, void *argument)
     desc = halo_desc_of(local);
     WEFT_TRY_GOTO(comm_halo_create(comm, &hal, &desc, 4, &halo), status, done);
     if (comm_halo_post(halo, HALO_FORWARD, WEFT_DTYPE_F32, x, 5, 5) != WEFT_ERR_INTERNAL ||
-        comm_halo_post(halo, HALO_FORWARD, WEFT_DTYPE_I32, x, 4, 4) != WEFT_ERR_UNSUPPORTED) {
+        comm_halo_post(halo, HALO_FORWARD, WEFT_DTYPE_I64, x, 4, 4) != WEFT_ERR_UNSUPPORTED ||
+        comm_halo_post(halo, HALO_REVERSE, WEFT_DTYPE_I16, x, 4, 4) != WEFT_ERR_UNSUPPORTED) {
         status = weft_fail(WEFT_ERR_INTERNAL, "a wrong post is taken");
         goto done;
     }

@@ -180,6 +180,11 @@ static weft_status decide_weights(weft_options *options, const weft_graph *graph
                FLAG_SPMM " %s holds no weights of edges, which %s has: take rows or auto, or leave the weights out "
                          "with " FLAG_EDGE_WEIGHTS " off",
                option_text(options, OPT_SPMM), graph->name);
+    WEFT_CHECK(!used || option_choice(options, OPT_FEATURE_ROWS) == GNN_ROWS_F32, WEFT_ERR_USAGE,
+               FLAG_FEATURE_ROWS
+               " i16 holds no weights of edges, which %s has: leave it out, or the weights with " FLAG_EDGE_WEIGHTS
+               " off",
+               graph->name);
     if (asked != GNN_WEIGHTS_AUTO) {
         return WEFT_OK;
     }

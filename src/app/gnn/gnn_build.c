@@ -8,7 +8,9 @@
 #include "app/setup/choices.h"
 #include "app/setup/load_watch.h"
 #include "base/alloc.h"
+#include "base/log.h"
 #include "gnn/layers/aggregate.h"
+#include "gnn/layers/fixed_range.h"
 #include "gnn/smooth.h"
 
 /* Of any vertex: looked through after a failure only. */
@@ -63,6 +65,23 @@ static weft_status take_moments(workload *work, gnn_feature_scaling scaling)
     return input_moments_copy(given, &job->moments);
 }
 
+/* Of fixed point, of which a column has one scale. */
+static weft_status warn_of_wide_range(const app_context *context, const gnn_job *job, const weft_tensor *features)
+{
+    gnn_fixed_range range;
+    if (!job->config.fixed_rows) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(gnn_fixed_range_find(context->comm, features, &range));
+    if (range.share > GNN_FIXED_COARSE) {
+        log_warn("column %lld of the features: " FLAG_FEATURE_ROWS
+                 " i16 changes %.0f %% of its numbers but 0 by over 3 %% of themselves, beside one that is so much "
+                 "larger: take " FLAG_NORMALIZE " standard or logarithms, or leave it out where results differ",
+                 (long long)range.column, 100.0 * range.share);
+    }
+    return WEFT_OK;
+}
+
 static weft_status load_features(workload *work)
 {
     gnn_job *job = work->self;
@@ -77,7 +96,7 @@ static weft_status load_features(workload *work)
     WEFT_TRY(comm_agree(context->comm, take_moments(work, scaling)));
     WEFT_TRY(gnn_load_features(context->comm, graph, &job->data.part, scaling, &job->moments, &features));
     work->moments = &job->moments;
-    return WEFT_OK;
+    return warn_of_wide_range(context, job, &features);
 }
 
 static weft_status create_smoother(workload *work)

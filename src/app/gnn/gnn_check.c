@@ -28,6 +28,39 @@ static weft_status check_precision(const weft_options *o)
     return WEFT_OK;
 }
 
+/* Sums in fixed point have a form of their own, and are of rows of float32 that travel as they are. */
+static weft_status check_rows(const app_context *context)
+{
+    const weft_options *o = context->options;
+    const bool i16 = option_choice(o, OPT_FEATURE_ROWS) == GNN_ROWS_I16;
+    WEFT_CHECK(i16 || option_choice(o, OPT_SPMM) != HAL_SPMM_I16, WEFT_ERR_USAGE,
+               FLAG_SPMM " i16 is the form of sums in fixed point: take " FLAG_FEATURE_ROWS " i16, which brings it");
+    if (!i16) {
+        return WEFT_OK;
+    }
+    WEFT_CHECK(gnn_ops_asked(o)->normalisation != NULL, WEFT_ERR_USAGE,
+               FLAG_FEATURE_ROWS " i16 is for sums over neighbours, which " FLAG_MODEL
+                                 " %s%s does not have: take sage, gcn, gin or sgc, or leave it out",
+               option_text(o, OPT_MODEL), gnn_kind_asked(o) == GNN_SAGE ? " with " FLAG_AGGREGATOR " max" : "");
+    WEFT_CHECK(option_choice(o, OPT_SPMM) == HAL_SPMM_AUTO || option_choice(o, OPT_SPMM) == HAL_SPMM_I16,
+               WEFT_ERR_USAGE, FLAG_FEATURE_ROWS " i16 has a form of its own: leave out " FLAG_SPMM " %s",
+               option_text(o, OPT_SPMM));
+    WEFT_CHECK(option_choice(o, OPT_PRECISION) == TRAIN_PRECISION_F32, WEFT_ERR_USAGE,
+               FLAG_FEATURE_ROWS " i16 rounds rows of f32: leave out " FLAG_PRECISION " %s",
+               option_text(o, OPT_PRECISION));
+    WEFT_CHECK(option_int(o, OPT_DELAY) <= 1 && option_choice(o, OPT_HALO_OVERLAP) != HALO_OVERLAP_EPOCH &&
+                   option_choice(o, OPT_HALO_CODEC) == HALO_CODEC_NONE && option_real(o, OPT_BOUNDARY_SAMPLE) >= 1.0 &&
+                   option_choice(o, OPT_HALO) == HALO_EXCHANGE_ON,
+               WEFT_ERR_USAGE,
+               FLAG_FEATURE_ROWS " i16 exchanges every row in every epoch, in 16 bits; " FLAG_DELAY
+                                 ", " FLAG_HALO_OVERLAP " epoch, " FLAG_HALO_CODEC ", " FLAG_BOUNDARY_SAMPLE
+                                 " and " FLAG_NO_HALO " are for rows of f32: take one or the other");
+    WEFT_CHECK(weft_hal_supports(context->hal, HAL_OP_fixed_run), WEFT_ERR_UNSUPPORTED,
+               FLAG_FEATURE_ROWS " i16: backend %s has no sums in fixed point: take --backend cpu, or leave it out",
+               context->hal->name);
+    return WEFT_OK;
+}
+
 /* Options of hidden layers that this model has none of. The recipe is known: it may make --input-dropout follow
  * --dropout, and set the norm. A layer of gin is hidden within. */
 static void warn_without_hidden_layers(const weft_options *o)
@@ -170,5 +203,6 @@ weft_status gnn_check_options(const app_context *context)
     WEFT_TRY(comm_agree(context->comm, check_looks(o)));
     WEFT_TRY(check_precision(o));
     WEFT_TRY(check_halo(o));
+    WEFT_TRY(check_rows(context));
     return check_place(context);
 }

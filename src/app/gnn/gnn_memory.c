@@ -19,13 +19,13 @@ static bool has_long_rows(int64_t rows, int64_t edges)
 
 /* The aggregation matrix holds 2 bytes an edge in its block forms and 4 in its row form, 8 with weights, plus row
  * pointers; see hal_spmm_form. Rows that meet many edges go to blocks, which hold no weights. */
-static uint64_t matrix_bytes(int64_t rows, int64_t edges, bool weighted)
+static uint64_t matrix_bytes(int64_t rows, int64_t edges, bool weighted, bool fixed)
 {
     uint64_t pointers = 8 * (uint64_t)rows;
     if (weighted) {
         return 8 * (uint64_t)edges + pointers;
     }
-    if (has_long_rows(rows, edges)) {
+    if (fixed || has_long_rows(rows, edges)) {
         uint64_t blocks = (uint64_t)rows / 16384 + 1;
         return 2 * (uint64_t)edges + 4 * (uint64_t)rows * blocks;
     }
@@ -45,14 +45,15 @@ static uint64_t matrices_bytes(const gnn_memory_facts *f, int64_t edges, uint64_
     const uint64_t parts = f->hides ? 2 : 1;
     const uint64_t told =
         f->hal != NULL ? f->hal->sparse.spmm_bytes(f->hal, rows * (int64_t)parts, edges, is_weighted(f)) : 0;
-    return matrices * (told > 0 ? told : matrix_bytes(rows, edges, is_weighted(f)));
+    return matrices * (told > 0 ? told : matrix_bytes(rows, edges, is_weighted(f), f->plan->config.fixed_rows));
 }
 
 /* What sources of a matrix so wide are packed in and, of blocks, summed in: two strips of 16 or 32 columns, or rows of
- * up to 64. */
+ * up to 64. Fixed point: a strip of 16 or 32 columns of 2 and of 4 bytes. */
 static uint64_t packing_bytes(const gnn_memory_facts *f, int64_t width)
 {
-    const uint64_t columns = width > 16 ? 64 : 32;
+    const uint64_t fixed = width > 16 ? 48 : 24;
+    const uint64_t columns = f->plan->config.fixed_rows ? fixed : width > 16 ? 64 : 32;
     const bool told = f->hal != NULL && f->hal->sparse.spmm_bytes(f->hal, 1, 1, false) > 0;
     return told || width == 0 ? 0 : (uint64_t)f->plan->n_local * columns * 4 * (f->hides ? 2 : 1);
 }
@@ -87,7 +88,8 @@ static int64_t read_edges(const gnn_memory_facts *f)
 static bool reads_within(const gnn_memory_facts *f)
 {
     const bool told = f->hal != NULL && f->hal->sparse.spmm_bytes(f->hal, 1, 1, false) > 0;
-    return f->parts == 1 && !told && !is_weighted(f) && has_long_rows(f->plan->n_local, f->edges);
+    return f->parts == 1 && !told && !is_weighted(f) && !f->plan->config.fixed_rows &&
+           has_long_rows(f->plan->n_local, f->edges);
 }
 
 /* Edges that a matrix of the last layer's own holds. */
@@ -110,7 +112,9 @@ static uint64_t aggregation_bytes(const gnn_memory_facts *f)
     const uint64_t all = matrices_bytes(f, f->edges, matrices) + matrices * packing_bytes(f, f->plan->max_width);
     const int64_t read = copied_edges(f);
     const uint64_t column = reads_within(f) && f->plan->read_width > 0 ? sizeof(int32_t) : 0; /* where it is packed */
-    return all + column * (uint64_t)f->plan->n_local +
+    const bool travels = f->plan->config.fixed_rows && f->parts > 1; /* rows and sums, of 2 and 4 bytes */
+    const uint64_t integers = travels ? 6 * (uint64_t)(f->plan->n_local * f->plan->max_width) : 0;
+    return all + integers + column * (uint64_t)f->plan->n_local +
            (read > 0 ? matrices_bytes(f, read, 2) + 2 * packing_bytes(f, f->plan->read_width) : 0);
 }
 

@@ -34,6 +34,7 @@ gnn_config gnn_config_of(const weft_options *o, const weft_graph *graph, int64_t
                         .residual = connects && option_choice(o, OPT_RESIDUAL) == GNN_RESIDUAL_ON,
                         .jumping = connects ? option_choice(o, OPT_JUMPING) : GNN_JUMPING_NONE,
                         .init = option_choice(o, OPT_WEIGHT_INIT),
+                        .fixed_rows = option_choice(o, OPT_FEATURE_ROWS) == GNN_ROWS_I16,
                         .decay_first_only = option_choice(o, OPT_DECAY_LAYERS) == GNN_DECAY_FIRST,
                         .overlap = option_choice(o, OPT_HALO_OVERLAP),
                         .halo = {.delay = (int)option_int(o, OPT_DELAY),
@@ -217,6 +218,14 @@ static void tell_last_layer(const gnn_config *config, const gnn_plan *plan)
     }
 }
 
+static void tell_rows(const gnn_config *config)
+{
+    if (config->fixed_rows) {
+        log_info("sums over neighbours: rows of 16-bit fixed point with a scale a column, sums in 32 bits, exact "
+                 "(" FLAG_FEATURE_ROWS " i16)");
+    }
+}
+
 /* A run that goes on keeps its place, and with it the order of its sums. */
 static weft_status settle_place(workload *work)
 {
@@ -258,6 +267,7 @@ weft_status gnn_plan_job(workload *work, const char *folder, int64_t outputs)
     warn_of_old_rows(context, &job->config);
     gnn_plan_make(&job->config, 1, 1, 1, WEFT_DTYPE_F32, &plan);
     tell_last_layer(&job->config, &plan);
+    tell_rows(&job->config);
     gnn_tell_road(context);
     work->inputs = job->config.inputs;
     work->outputs = job->config.outputs;

@@ -121,7 +121,8 @@ static void look_for_record(const app_context *context, job_forms *forms)
 weft_status job_forms_find(const app_context *context, const weft_part *part, gnn_config *config, job_forms *forms)
 {
     const weft_options *o = context->options;
-    *forms = (job_forms){.kept = option_is_auto(o, OPT_SPMM) && config->forms[0] == '\0' && !config->forms_by_rule};
+    const bool chosen = option_is_auto(o, OPT_SPMM) && !config->fixed_rows; /* fixed point has one form */
+    *forms = (job_forms){.kept = chosen && config->forms[0] == '\0' && !config->forms_by_rule};
     if (!forms->kept) {
         return WEFT_OK;
     }

@@ -295,8 +295,8 @@ static weft_status add_rows(scaling_job *job, const weft_graph *graph, const int
 
 /* Of training, what the seconds of one epoch do not depend on; what a sweep of training passes along is not all
  * listed. */
-static const option_id passed_over[] = {OPT_BOUNDARY_SAMPLE, OPT_EPOCHS,        OPT_PATIENCE,
-                                        OPT_ACCUMULATE,      OPT_FEATURE_PLACE, OPTION_NONE};
+static const option_id passed_over[] = {OPT_BOUNDARY_SAMPLE, OPT_EPOCHS,       OPT_PATIENCE, OPT_ACCUMULATE,
+                                        OPT_FEATURE_PLACE,   OPT_FEATURE_ROWS, OPTION_NONE};
 static const option_id passed_over_weights[] = {OPT_RANK_WEIGHTS, OPTION_NONE};
 static const option_id passed_over_overlap[] = {OPT_HALO_OVERLAP, OPTION_NONE};
 

@@ -205,6 +205,7 @@ void hal_fill_slots(weft_hal *hal)
     if (hal->sparse.spmm_create == NULL) {
         hal->sparse = from.sparse;
         hal->op.spmm_run = from.op.spmm_run;
+        hal->op.fixed_run = from.op.fixed_run;
     }
     hal->sparse.spmm_try = hal->sparse.spmm_try != NULL ? hal->sparse.spmm_try : stub_spmm_try;
     hal->sparse.spmm_bytes = hal->sparse.spmm_bytes != NULL ? hal->sparse.spmm_bytes : stub_spmm_bytes;

@@ -21,6 +21,7 @@ size_t weft_dtype_bytes(weft_dtype dtype)
         return 1;
     case WEFT_DTYPE_BF16:
     case WEFT_DTYPE_F16:
+    case WEFT_DTYPE_I16:
         return 2;
     }
     return 0;
@@ -45,6 +46,8 @@ const char *weft_dtype_name(weft_dtype dtype)
         return "float16";
     case WEFT_DTYPE_I8:
         return "int8";
+    case WEFT_DTYPE_I16:
+        return "int16";
     }
     return "unknown";
 }

@@ -165,10 +165,12 @@ static void fill_ops(weft_hal *hal)
     cpu_pack_ops(&state->own);
     cpu_gram_ops(&state->own);
     cpu_histogram_op(&state->own);
+    cpu_fixed_ops(&state->own);
     state->own.feature_product = cpu_feature_product;
 #define HAL_OP(group, name, flops, operands, ...) hal->op.name = by_type_##name;
 #include "hal/ops.def"
     hal->op.spmm_run = cpu_spmm_run;
+    hal->op.fixed_run = cpu_fixed_run;
     cpu_factor_ops(&hal->op);
     cpu_mem_ops(&hal->mem);
     cpu_sparse_ops(&hal->sparse);

@@ -107,6 +107,9 @@ void cpu_histogram_op(hal_ops *ops);
 
 /* In all types that it supports: the prepared matrix is this backend's own. */
 weft_status cpu_spmm_run(weft_hal *hal, const hal_spmm_run_args *args);
+weft_status cpu_fixed_run(weft_hal *hal, const hal_fixed_run_args *args);
+/* Sets the other slots of sums in fixed point. */
+void cpu_fixed_ops(hal_ops *ops);
 weft_status cpu_feature_product(weft_hal *hal, const hal_feature_product_args *a);
 
 /* Prepared convolutions and what runs them, likewise. */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "hal/ref/ref_backend.h"
+#include "hal/ref/ref_fixed.h"
 
 struct hal_spmm {
     int64_t rows, cols, max_d;
@@ -16,25 +16,28 @@ struct hal_spmm {
     double build_seconds;
 };
 
-static weft_status check_run(const hal_spmm *spmm, const hal_spmm_run_args *args)
+/* [out] rows: those of the slice. */
+static weft_status check_run(const hal_spmm *spmm, const hal_mat *out, const hal_mat *diag, const int slice[2],
+                             hal_span *rows)
 {
-    assert(spmm != NULL && args->out.cols == args->x.cols);
-    WEFT_CHECK(args->out.cols <= spmm->max_d, WEFT_ERR_UNSUPPORTED, "spmm: %ld columns, prepared for at most %ld",
-               (long)args->out.cols, (long)spmm->max_d);
-    WEFT_CHECK(args->diag.data == NULL || spmm->rows <= spmm->cols, WEFT_ERR_UNSUPPORTED,
+    const int slices = slice[1] > 1 ? slice[1] : 1;
+    assert(spmm != NULL);
+    WEFT_CHECK(out->cols <= spmm->max_d, WEFT_ERR_UNSUPPORTED, "spmm: %ld columns, prepared for at most %ld",
+               (long)out->cols, (long)spmm->max_d);
+    WEFT_CHECK(diag->data == NULL || spmm->rows <= spmm->cols, WEFT_ERR_UNSUPPORTED,
                "spmm: a diagonal term needs rows <= columns, not %ld > %ld", (long)spmm->rows, (long)spmm->cols);
-    WEFT_CHECK(args->slice >= 0 && args->slice < (args->slices > 1 ? args->slices : 1), WEFT_ERR_INTERNAL,
-               "spmm: slice %d of %d", args->slice, args->slices);
+    WEFT_CHECK(slice[0] >= 0 && slice[0] < slices, WEFT_ERR_INTERNAL, "spmm: slice %d of %d", slice[0], slice[1]);
+    *rows = (hal_span){spmm->rows * slice[0] / slices, spmm->rows * (slice[0] + 1) / slices};
     return WEFT_OK;
 }
 
 weft_status ref_spmm_run_mixed(const hal_spmm_run_args *args)
 {
     const hal_spmm *spmm = args->matrix;
-    WEFT_TRY(check_run(spmm, args));
-    const int64_t slices = args->slices > 1 ? args->slices : 1;
-    const int64_t end = spmm->rows * (args->slice + 1) / slices;
-    for (int64_t r = spmm->rows * args->slice / slices; r < end; ++r) {
+    hal_span rows;
+    assert(args->out.cols == args->x.cols);
+    WEFT_TRY(check_run(spmm, &args->out, &args->diag, (const int[]){args->slice, args->slices}, &rows));
+    for (int64_t r = rows.begin; r < rows.end; ++r) {
         const double post = args->post.source != NULL ? ref_load(&args->post, r, 0) : 1.0;
         for (int64_t j = 0; j < args->out.cols; ++j) {
             double sum = 0.0;
@@ -47,6 +50,40 @@ weft_status ref_spmm_run_mixed(const hal_spmm_run_args *args)
             result += post * sum;
             result += args->diag.source != NULL ? ref_load(&args->diag, r, 0) * ref_load(&args->x, r, j) : 0.0;
             ref_store(&args->out, r, j, result);
+        }
+    }
+    return WEFT_OK;
+}
+
+weft_status ref_fixed_run_mixed(const hal_fixed_run_args *args)
+{
+    const hal_spmm *spmm = args->matrix;
+    const bool integers = args->x.dtype == WEFT_DTYPE_I16;
+    hal_span rows;
+    assert(args->out.cols == args->x.cols);
+    WEFT_TRY(check_run(spmm, &args->out, &args->diag, (const int[]){args->slice, args->slices}, &rows));
+    WEFT_CHECK(spmm->value == NULL, WEFT_ERR_UNSUPPORTED, "spmm: sums in fixed point of edges with weights");
+    const hal_fixed_finish_args end = {.quantum = args->quantum,
+                                       .post = args->post,
+                                       .diag = args->diag,
+                                       .x = args->x,
+                                       .out = args->out,
+                                       .beta = args->beta};
+    for (int64_t r = rows.begin; r < rows.end; ++r) {
+        for (int64_t j = 0; j < args->out.cols; ++j) {
+            int32_t sum = 0;
+            for (int64_t e = spmm->offset[r]; e < spmm->offset[r + 1]; ++e) {
+                const int64_t c = spmm->column[e];
+                sum += integers ? ((const int16_t *)args->x.source)[c * args->x.ld + j]
+                                : ref_fixed_round(&args->x, c, j, &args->pre, &args->quantum);
+            }
+            const int64_t at = r * args->out.ld + j;
+            if (integers) {
+                int32_t *out = args->out.data;
+                out[at] = args->beta != 0.0 ? out[at] + sum : sum;
+            } else {
+                ((float *)args->out.data)[at] = ref_fixed_end(&end, r, j, sum);
+            }
         }
     }
     return WEFT_OK;

@@ -158,6 +158,16 @@ static double bytes_of(const hal_operand *operand)
     return times[operand->access] * hal_elements(operand->mat) * (double)weft_dtype_bytes(operand->mat->dtype);
 }
 
+/* The matrix is an operand too; the first slice counts for all of them. */
+static hal_cost with_matrix(hal_cost cost, int64_t entries, int64_t offsets, int slice)
+{
+    if (slice > 0) {
+        return (hal_cost){0};
+    }
+    cost.bytes += (double)entries * (double)sizeof(int32_t) + (double)offsets * (double)sizeof(int64_t);
+    return cost;
+}
+
 hal_cost hal_op_cost(hal_op op, const void *args)
 {
     hal_operand operand[HAL_MOST_OPERANDS];
@@ -168,11 +178,11 @@ hal_cost hal_op_cost(hal_op op, const void *args)
     }
     if (op == HAL_OP_spmm_run) {
         const hal_spmm_run_args *a = args;
-        if (a->slice > 0) { /* the first slice counts for all of them */
-            return (hal_cost){0};
-        }
-        cost.bytes += /* the matrix is an operand too */
-            (double)a->entries * (double)sizeof(int32_t) + ((double)a->out.rows + 1.0) * (double)sizeof(int64_t);
+        return with_matrix(cost, a->entries, a->out.rows + 1, a->slice);
+    }
+    if (op == HAL_OP_fixed_run) {
+        const hal_fixed_run_args *a = args;
+        return with_matrix(cost, a->entries, a->out.rows + 1, a->slice);
     }
     return cost;
 }

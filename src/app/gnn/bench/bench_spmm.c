@@ -30,6 +30,7 @@
 #include "base/alloc.h"
 #include "gnn/data/generate/generator.h"
 #include "partition/reorder.h"
+#include "tensor/tensor_fixed.h"
 
 /*
  * form            the form that ran: auto has chosen one
@@ -75,7 +76,9 @@ typedef struct spmm_case {
     int64_t d, longest; /* columns of x; the row with most entries */
     hal_spmm *spmm;
     hal_spmm_info info;
-    bench_array x, out; /* [rows, d] */
+    bench_array x, out;   /* [rows, d] */
+    tensor_quanta quanta; /* of the form i16 */
+    int32_t most;
     /* MOVED: x and out are in the given order and go through own_x and own_out, [rows, d] in the matrix's order. */
     const int32_t *vertex; /* [rows] the given vertex of each row; NULL: x and out are in the matrix's order */
     weft_tensor own_x, own_out, vertices, positions; /* vertices, positions: [rows, 1] */
@@ -182,6 +185,11 @@ static int64_t longest_row(const hal_csr *csr)
     return longest;
 }
 
+static int64_t longest_entries(const hal_csr *csr, int64_t row)
+{
+    return csr->rows > 0 ? csr->offset[row + 1] - csr->offset[row] : 0;
+}
+
 static weft_status open_case(bench_run *run, void *self)
 {
     spmm_case *c = self;
@@ -198,6 +206,8 @@ static weft_status open_case(bench_run *run, void *self)
     c->longest = longest_row(&c->csr);
     WEFT_TRY(c->hal->sparse.spmm_create(c->hal, &c->csr, (hal_spmm_form)run->at[FORM], d, &c->spmm));
     c->info = c->hal->sparse.spmm_info(c->hal, c->spmm);
+    c->most = hal_fixed_most(longest_entries(&c->csr, c->longest));
+    WEFT_TRY(c->info.form == HAL_SPMM_I16 ? tensor_quanta_create(c->hal, d, &c->quanta) : WEFT_OK);
     WEFT_TRY(bench_array_input(c->hal, 0, n, d, &c->x));
     WEFT_TRY(bench_array_create(c->hal, WEFT_DTYPE_F32, n, d, &c->out));
     if (run->at[ORDER] != MOVED) {
@@ -217,6 +227,7 @@ static void close_case(void *self)
     spmm_case *c = self;
     bench_array_free(&c->x);
     bench_array_free(&c->out);
+    tensor_quanta_destroy(&c->quanta);
     TENSOR_DESTROY_ALL(&c->own_x, &c->own_out, &c->vertices, &c->positions);
     if (c->spmm != NULL) {
         c->hal->sparse.spmm_destroy(c->hal, c->spmm);
@@ -230,13 +241,27 @@ static weft_status reorder(const spmm_case *c, const weft_tensor *index, const w
         c->hal, &(hal_gather_rows_args){.x = tensor_mat(from), .index = tensor_mat(index), .y = tensor_mat(to)});
 }
 
+/* out = A x, of i16 with quanta that are found anew, as a layer does it. */
+static weft_status multiply(spmm_case *c, const weft_tensor *x, const weft_tensor *out)
+{
+    if (c->info.form != HAL_SPMM_I16) {
+        return hal_spmm_run(c->hal,
+                            &(hal_spmm_run_args){.matrix = c->spmm, .x = tensor_mat(x), .out = tensor_mat(out)});
+    }
+    const tensor_sparse a = {.spmm = c->spmm, .rows = c->csr.rows, .cols = c->csr.cols};
+    weft_tensor to = *out;
+    WEFT_TRY(tensor_quanta_measure(&c->quanta, x, NULL));
+    WEFT_TRY(tensor_quanta_set(&c->quanta, c->most, c->d));
+    return tensor_fixed_run(&a, x, &c->quanta, &(tensor_spmm_terms){.beta = 0.0}, &to);
+}
+
 static weft_status run_once(void *self)
 {
-    const spmm_case *c = self;
+    spmm_case *c = self;
     const bool moved = c->vertex != NULL;
     const weft_tensor *x = moved ? &c->own_x : &c->x.on, *out = moved ? &c->own_out : &c->out.on;
     WEFT_TRY(moved ? reorder(c, &c->vertices, &c->x.on, x) : WEFT_OK);
-    WEFT_TRY(hal_spmm_run(c->hal, &(hal_spmm_run_args){.matrix = c->spmm, .x = tensor_mat(x), .out = tensor_mat(out)}));
+    WEFT_TRY(multiply(c, x, out));
     WEFT_TRY(moved ? reorder(c, &c->positions, out, &c->out.on) : WEFT_OK);
     return c->hal->stream.sync(c->hal);
 }
@@ -252,7 +277,9 @@ static bench_sum element(const void *self, int64_t at)
     bench_sum sum = {.found = (double)c->out.host[(vertex != NULL ? vertex[r] : r) * c->d + j]};
     for (int64_t e = csr->offset[r]; e < csr->offset[r + 1]; e++) {
         const int64_t source = vertex != NULL ? vertex[csr->column[e]] : csr->column[e];
-        bench_sum_add(&sum, (double)c->x.host[source * c->d + j], 1.0);
+        const double quantum = c->info.form == HAL_SPMM_I16 ? (double)c->quanta.host[j] : 0.0;
+        const double x = (double)c->x.host[source * c->d + j];
+        bench_sum_add(&sum, quantum > 0.0 ? nearbyint(x / quantum) * quantum : x, 1.0);
     }
     return sum;
 }

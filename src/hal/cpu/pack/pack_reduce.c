@@ -72,6 +72,7 @@ void pack_reduce(weft_dtype dtype, hal_reduction reduction, void *to, const void
     case WEFT_DTYPE_BF16:
     case WEFT_DTYPE_F16:
     case WEFT_DTYPE_I8:
+    case WEFT_DTYPE_I16:
         break; /* not of hal_reduces */
     }
 }

@@ -1,7 +1,7 @@
 /*
  * hal/cpu/sparse/spmm.c: neighbour aggregation (sparse x dense) of the CPU backend: preparing and running.
  *
- * Five forms; the destinations are cut into parts of equal edges, one a thread, and every output row is written by one
+ * Six forms; the destinations are cut into parts of equal edges, one a thread, and every output row is written by one
  * thread in a fixed order, so results repeat bit for bit for a given number of threads.
  *
  *  ROWS    straight from x, row by row. Sources are listed as near (in the cache when the row comes) and far; far ones
@@ -18,6 +18,7 @@
  *          first-level cache holds of a strip (spmm_tiles.h): for graphs in an order that keeps neighbours together.
  *  SHARED  partial sums that rows have in common are made first, and read by all of them (spmm_shared.h): for graphs
  *          that are projections of groups.
+ *  I16     LISTS of rows of 16-bit fixed point, whose blocks hold twice as many: hal/cpu/fixed/fixed.h.
  *
  *          x [cols, d]          packed [cols, 32]             block 0   block 1   block 2
  *        +----+----+--+  strip   +----+            part 0   | rows -> | rows -> | rows -> |   thread 0
@@ -130,10 +131,11 @@ weft_status spmm_begin(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, in
     split_rows(spmm, csr);
     if (spmm_is_blocked(form)) {
         const int strip = spmm_strip(max_d);
+        const int packed = form == HAL_SPMM_I16 ? strip / 2 : strip; /* words of two columns */
         spmm->blocks = spmm_block_count(csr->cols, spmm_block_shift(form, max_d));
         spmm->marked_blocks = spmm->blocks;
         WEFT_TRY_GOTO(form == HAL_SPMM_LISTS ? spmm_mark(spmm, csr) : WEFT_OK, status, done);
-        WEFT_TRY_GOTO(make_packed(spmm, strip), status, done);
+        WEFT_TRY_GOTO(make_packed(spmm, packed), status, done);
         WEFT_TRY_GOTO(spmm_new(spmm, (size_t)(spmm->rows * strip), sizeof *spmm->sum, (void **)&spmm->sum), status,
                       done);
     }
@@ -246,8 +248,9 @@ static weft_status op_create(weft_hal *hal, const hal_csr *csr, hal_spmm_form fo
     double started = clock_seconds();
     *out = NULL;
     WEFT_TRY(check_matrix(hal, csr, max_d));
-    WEFT_CHECK(csr->value == NULL || form == HAL_SPMM_AUTO || form == HAL_SPMM_ROWS, WEFT_ERR_UNSUPPORTED,
-               "blocks, lists, tiles and shared sums of an aggregation matrix hold no weights of edges: take rows");
+    WEFT_CHECK(
+        csr->value == NULL || form == HAL_SPMM_AUTO || form == HAL_SPMM_ROWS, WEFT_ERR_UNSUPPORTED,
+        "blocks, lists, tiles, shared sums and i16 of an aggregation matrix hold no weights of edges: take rows");
     form = csr->value != NULL ? HAL_SPMM_ROWS : form;
     WEFT_TRY(form == HAL_SPMM_AUTO ? prepare_auto(hal, csr, max_d, out) : spmm_prepare(hal, csr, form, max_d, out));
     (*out)->build_seconds = clock_seconds() - started;
@@ -577,6 +580,9 @@ weft_status cpu_spmm_run(weft_hal *hal, const hal_spmm_run_args *args)
                             .slice = args->slice,
                             .slices = args->slices};
     assert(args->out.rows == spmm->rows && args->x.rows == spmm->cols && args->x.cols == call.d);
+    WEFT_CHECK(spmm->form != HAL_SPMM_I16, WEFT_ERR_UNSUPPORTED,
+               "an aggregation matrix of the form i16 sums rows of 16-bit fixed point, not of %s",
+               weft_dtype_name(args->x.dtype));
     WEFT_CHECK(call.d <= spmm->max_d, WEFT_ERR_UNSUPPORTED, "aggregation of width %lld, prepared for %lld",
                (long long)call.d, (long long)spmm->max_d);
     WEFT_CHECK(call.diag == NULL || spmm->rows <= spmm->cols, WEFT_ERR_UNSUPPORTED,
@@ -629,7 +635,7 @@ static void tell_set(const hal_spmm *spmm, hal_spmm_info *info)
     }
     const int64_t brought = spmm->parts * spmm->cols; /* by each thread, block by block */
     const int64_t held = info->block_cols < spmm->cols ? info->block_cols : spmm->cols;
-    info->set_bytes = (uint64_t)held * (uint64_t)spmm_strip(spmm->max_d) * sizeof(float);
+    info->set_bytes = (uint64_t)held * spmm_strip_bytes(spmm->form, spmm->max_d);
     info->far_edges = brought < spmm->edges ? brought : spmm->edges;
     if (spmm_is_tiled(spmm)) {
         const int64_t tile = spmm->tiles.column_step;

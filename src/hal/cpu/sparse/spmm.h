@@ -201,7 +201,14 @@ static inline int spmm_strip(int64_t d)
     return d > SPMM_STRIP_NARROW ? SPMM_STRIP : SPMM_STRIP_NARROW;
 }
 
-/* log2 of the sources of a block: its strip fills the second-level cache (BLOCKS) or half of it (LISTS, TILES). */
+/* Of a source in a packed strip. */
+static inline uint64_t spmm_strip_bytes(hal_spmm_form form, int64_t d)
+{
+    return (uint64_t)spmm_strip(d) * (form == HAL_SPMM_I16 ? sizeof(uint16_t) : sizeof(float));
+}
+
+/* log2 of the sources of a block: its strip fills the second-level cache (BLOCKS) or half of it (LISTS, TILES,
+ * I16). */
 int spmm_block_shift(hal_spmm_form form, int64_t max_d);
 /* The same of a tile: at most three quarters of the first-level cache. */
 int spmm_tile_shift(int64_t max_d);
@@ -252,7 +259,7 @@ static inline bool spmm_is_tiled(const hal_spmm *spmm)
     return spmm->form == HAL_SPMM_TILES;
 }
 
-/* Sources in blocks: BLOCKS, LISTS and TILES. */
+/* Sources in blocks: BLOCKS, LISTS, TILES and I16. */
 static inline bool spmm_is_blocked(hal_spmm_form form)
 {
     return form != HAL_SPMM_ROWS && form != HAL_SPMM_SHARED;

@@ -15,7 +15,7 @@
 int spmm_block_shift(hal_spmm_form form, int64_t max_d)
 {
     const int64_t room = (int64_t)cpu_l2_bytes() / (form == HAL_SPMM_BLOCKS ? 1 : 2);
-    const int64_t fit = room / (spmm_strip(max_d) * (int64_t)sizeof(float));
+    const int64_t fit = room / (int64_t)spmm_strip_bytes(form, max_d);
     int shift = 13;
     while ((INT64_C(2) << shift) <= fit && (INT64_C(2) << shift) <= SPMM_MAX_BLOCK) {
         shift++;
