@@ -83,8 +83,8 @@ static void write_answers(const char *path, const answers *a)
     check(WEFT_NEW(&out, rows * width, WEFT_MEM_WORKSPACE));
     for (int64_t i = 0; i < rows; ++i) {
         for (int64_t k = 0; k < width; ++k) {
-            out[i * width + k] = a->phi == NULL ? (double)a->margin[i * a->forest.outputs]
-                                                : a->phi[i * a->forest.outputs * width + k];
+            out[i * width + k] =
+                a->phi == NULL ? (double)a->margin[i * a->forest.outputs] : a->phi[i * a->forest.outputs * width + k];
         }
     }
     check(npy_write(path, 'f', sizeof *out, 2, shape, out));

@@ -45,6 +45,16 @@ typedef struct walk_tree {
     const float *value;         /* [nodes] what a leaf adds */
 } walk_tree;
 
+typedef struct walk_forest {
+    walk_tree *tree; /* [end - first] */
+    walk_node *node; /* those of all trees */
+    float *value;
+} walk_forest;
+
+/* Trees first .. end - 1 of a forest. Destroy them also after a failure. */
+weft_status walk_forest_create(const weft_forest *forest, int first, int end, walk_forest *to);
+void walk_forest_destroy(walk_forest *forest);
+
 /*
  * Kernels by instruction set. value: [columns][WALK_ROWS] a block of rows, column by column; [out] at: [WALK_ROWS] the
  * leaves, which are added to sum: [WALK_ROWS]. holes: some value of the block is NaN. All give the same bits.

@@ -55,7 +55,8 @@ static inline __mmask16 step_down(const walk_tree *tree, const float *value, boo
     const __m512i step = _mm512_srli_epi32(link, WALK_STEP_SHIFT);
     __mmask16 right = _mm512_cmp_ps_mask(x, threshold, _CMP_GE_OQ);
     if (holes) {
-        right |= _mm512_mask_test_epi32_mask(_mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), link, _mm512_set1_epi32(WALK_MISSING));
+        right |=
+            _mm512_mask_test_epi32_mask(_mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), link, _mm512_set1_epi32(WALK_MISSING));
     }
     *at = _mm512_add_epi32(*at, step);
     *at = _mm512_mask_add_epi32(*at, right, *at, one);
