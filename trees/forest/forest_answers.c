@@ -76,9 +76,6 @@ static void run_block(const forest_pass *pass, int64_t begin, int64_t rows, floa
     }
 }
 
-static forest_walk *const walks[HAL_ISAS] = {
-    [HAL_ISA_BASE] = forest_walk_base, [HAL_ISA_AVX2] = forest_walk_avx2, [HAL_ISA_AVX512] = forest_walk_avx512};
-
 static weft_status run_pass(forest_pass *pass, int threads)
 {
     float *scratch = NULL;
@@ -88,7 +85,7 @@ static weft_status run_pass(forest_pass *pass, int threads)
                   own = values + (int64_t)WALK_ROWS * pass->forest->outputs;
     weft_status status = WEFT_OK;
     assert(data->columns == pass->forest->columns);
-    pass->walk = walks[hal_isa_best()];
+    pass->walk = hal_isa_best() == HAL_ISA_AVX512 ? forest_walk_avx512 : forest_walk_base;
     WEFT_TRY_GOTO(walk_forest_create(pass->forest, pass->first, pass->end, &pass->trees), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&scratch, threads * own, WEFT_MEM_WORKSPACE), status, done);
 #pragma omp parallel for schedule(static, 1) num_threads(threads)

@@ -1,14 +1,14 @@
 /*
  * trees/forest/forest_walk.h: the leaves of many rows in one tree, a step of all of them at a time.
  *
- * The top of a tree is a complete one of few levels, whose nodes all rows compare with in turn: at is the place of a row
- * within its level, and a row whose leaf lies higher goes left all the way.
+ * The top of a tree is a complete one of few levels, whose nodes a vector of rows compares with in turn: `at` is the
+ * place of a row within its level, and a row whose leaf lies higher goes left all the way.
  *
  *      level 0            0                 top[0]
  *      level 1        0       1             top[1] top[2]
  *      level 2      0   1   2   3           top[3] .. top[6]         at = start[at]
  *
- * Below it a node is eight bytes, and leaves lead to themselves, so that a step is the same for every row, no branch is
+ * A node is eight bytes, and leaves lead to themselves, so that a step is the same for every row, no branch is
  * mispredicted, and rows fill the lanes of a vector:
  *
  *      at = at + step[at] + (value[column[at]][row] >= threshold[at])
@@ -60,4 +60,4 @@ void walk_forest_destroy(walk_forest *forest);
  * leaves, which are added to sum: [WALK_ROWS]. holes: some value of the block is NaN. All give the same bits.
  */
 typedef void forest_walk(const walk_tree *tree, const float *value, bool holes, int32_t *at, float *sum);
-forest_walk forest_walk_base, forest_walk_avx2, forest_walk_avx512;
+forest_walk forest_walk_base, forest_walk_avx512;

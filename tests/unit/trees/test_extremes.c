@@ -1,7 +1,7 @@
 /*
- * Rows at the edge of what trees are grown on, compared with closed forms: more rows than a packed histogram holds with all
- * gradients at their largest, weights of 1e-30 and 1e30, hessians of 0, columns of one value or of none, one row; and columns
- * in another order.
+ * Rows at the edge of what trees are grown on, compared with closed forms: more rows than a packed histogram holds with
+ * all gradients at their largest, weights of 1e-30 and 1e30, hessians of 0, columns of one value or of none, one row;
+ * and columns in another order.
  */
 #include <math.h>
 #include <string.h>

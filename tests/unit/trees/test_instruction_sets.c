@@ -91,8 +91,8 @@ static weft_tree random_tree(uint64_t *random, int leaves, bool chain)
 
 static void walked_tree(const weft_tree *tree, const walk_tree *laid, const float *value, bool holes)
 {
-    static forest_walk *const kernel[HAL_ISAS] = {forest_walk_base, forest_walk_avx2, forest_walk_avx512};
-    for (int k = 0; k <= (int)hal_isa_best(); ++k) {
+    static forest_walk *const kernel[] = {forest_walk_base, forest_walk_avx512};
+    for (int k = 0; k < (hal_isa_best() == HAL_ISA_AVX512 ? 2 : 1); ++k) {
         float sum[WALK_ROWS], row[WALKED];
         int32_t at[WALK_ROWS];
         for (int i = 0; i < WALK_ROWS; ++i) {
