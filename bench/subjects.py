@@ -47,7 +47,8 @@ class Job:
         """What a script of bench/ prints with --json; the page does not show its hidden words."""
         command = [os.path.join(measuring.BENCH, name), *words]
         self.show(command)
-        return json.loads(measuring.run([python, *command, *hidden, "--json"], self.threads).stdout)
+        peers = ["env", "WEFT_PEERS_VENV=" + measuring.VENV, "WEFT_PEERS_XGBOOST=" + os.environ.get("WEFT_PEERS_XGBOOST", "")]
+        return json.loads(measuring.run([*peers, python, *command, *hidden, "--json"], self.threads).stdout)
 
     def store(self, name, spec):
         """The graph store, which is made on first use and kept for later subjects."""
