@@ -36,10 +36,10 @@ def told(command):
 
 
 def environment(threads=None):
-    """Environment of a measured program, without WEFT_PEERS_VENV, which weft would read as an option, and without the switch
+    """Environment of a measured program, without WEFT_PEERS_*, which weft would read as options, and without the switch
     that slows Open MPI's large messages down (tests set it): the peer runs as it was installed."""
     values = {**os.environ, **MPI_ENVIRONMENT}
-    for name in ("WEFT_PEERS_VENV", "OMPI_MCA_btl_vader_single_copy_mechanism"):
+    for name in ("WEFT_PEERS_VENV", "WEFT_PEERS_XGBOOST", "OMPI_MCA_btl_vader_single_copy_mechanism"):
         values.pop(name, None)
     if threads is not None:
         values["OMP_NUM_THREADS"] = str(threads)

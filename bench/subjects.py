@@ -47,7 +47,8 @@ class Job:
         """What a script of bench/ prints with --json; the page does not show its hidden words."""
         command = [os.path.join(measuring.BENCH, name), *words]
         self.show(command)
-        return json.loads(measuring.run([python, *command, *hidden, "--json"], self.threads).stdout)
+        peers = ["env", "WEFT_PEERS_VENV=" + measuring.VENV, "WEFT_PEERS_XGBOOST=" + os.environ.get("WEFT_PEERS_XGBOOST", "")]
+        return json.loads(measuring.run([*peers, python, *command, *hidden, "--json"], self.threads).stdout)
 
     def store(self, name, spec):
         """The graph store, which is made on first use and kept for later subjects."""
@@ -291,7 +292,6 @@ def images(job):
                  shown=2)
 
 
-# Name: (function, seconds on two quiet cores with the stores made).
 def trees(job):
     """Boosted trees on 1 M rows, binning included, beside XGBoost and LightGBM."""
     peers, rows = ["xgboost", "lightgbm", "lightgbm-quantised"], []
@@ -308,7 +308,23 @@ def trees(job):
                   column("AUC, Weft / best other")], rows, shown=1)
 
 
+def answers(job):
+    """Answers of boosted trees, SHAP values and interactions beside XGBoost's, on the same rows in memory."""
+    got = job.script("trees/answer", ["--rounds", job.pick("5", "1")],
+                     ["--weft", job.weft, "--rows", job.pick("1000000", "5000"), "--trees", job.pick("100", "5"), "--predicted", job.pick("500000", "5000"),
+                      "--explained", job.pick("10000", "200"), "--pairs", job.pick("1000", "20")], measuring.VENV_PYTHON)
+    rows = []
+    for case in got["cases"]:
+        name = next(side for side in case["passes"] if side != "weft")
+        job.versions["xgboost"] = name.split()[-1]
+        sides = [case["passes"][side] for side in ("weft", name)]
+        ratios = [quartiles(theirs[k] / ours[k] for ours, theirs in zip(*sides)) for k in (0, 1)]
+        rows.append([f"{case['what']}, {case['shape'].replace('-', ' ')}, {case['rows']} rows", quartiles(p[0] for p in sides[0]), *ratios])
+    return table([column("answers"), column("Weft s"), column("XGBoost / Weft"), column("of processor time")], rows, shown=1)
+
+
+# Name: (function, seconds on two quiet cores with the stores made).
 SUBJECTS = {"epochs": (epochs, 430), "sums": (sums, 120), "seconds-to-accuracy": (seconds_to_accuracy, 220), "partition": (partition, 60),
             "memory": (memory, 45), "startup": (startup, 20), "ranks": (ranks, 75), "allreduce": (allreduce, 20), "sync": (sync, 45),
             "select": (select, 20), "text": (text, 40), "images": (images, 130),
-            "trees": (trees, 300)}
+            "trees": (trees, 300), "answers": (answers, 400)}

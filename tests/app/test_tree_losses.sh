@@ -115,6 +115,9 @@ valid = [json.loads(l)["valid"] for l in open("early/metrics.jsonl")]
 summary = json.load(open("early/summary.json"))
 assert summary["valid_mean"] == min(valid) and len(valid) < 200, (summary["valid_mean"], min(valid), len(valid))
 PY
+ok "$weft" train "${plain[@]}" "${numbers[@]}" --trees 4 --lr 0.5 --patience 5 --run-dir resumed
+ok "$weft" train "${plain[@]}" "${numbers[@]}" --trees 200 --lr 0.5 --patience 5 --run-dir resumed --resume
+cmp early/model.json resumed/model.json || fail "a resumed run ends at another best round"
 ok "$weft" report early --out early.html
 grep -q "RMSE" early.html || fail "the report has no RMSE"
 

@@ -1,29 +1,63 @@
 /*
- * trees/forest/forest_walk.h: the leaves of many rows, a step of all of them at a time.
+ * trees/forest/forest_walk.h: the leaves of many rows in one tree, a step of all of them at a time.
  *
- * Nodes stand in three arrays, leaves lead to themselves, and a step is the same for every row:
+ * The top of a tree is a complete one of few levels, whose nodes a vector of rows compares with in turn: `at` is the
+ * place of a row within its level, and a row whose leaf lies higher goes left all the way.
  *
- *      at = left[at] + (value[feature[at]][row] >= threshold[at])
+ *      level 0            0                 top[0]
+ *      level 1        0       1             top[1] top[2]
+ *      level 2      0   1   2   3           top[3] .. top[6]         at = start[at]
  *
- * so that no branch is mispredicted and rows fill the lanes of a vector. The threshold of a leaf is NaN, which no value
- * reaches. A row without a value at a node goes where `missing` says: 0 left, 1 right.
+ * A node is eight bytes, and leaves lead to themselves, so that a step is the same for every row, no branch is
+ * mispredicted, and rows fill the lanes of a vector:
+ *
+ *      at = at + step[at] + (value[column[at]][row] >= threshold[at])
+ *
+ * The threshold of a leaf is NaN, which no value reaches.
  */
 #pragma once
 
 #include "trees/forest/forest.h"
 
-enum { WALK_ROWS = 64 };
+enum {
+    WALK_ROWS = 64,
+    WALK_TOP = 4, /* levels of a tree's top, at most */
+    WALK_STARTS = 1 << WALK_TOP,
+    WALK_COLUMN_BITS = 15,
+    WALK_COLUMNS = 1 << WALK_COLUMN_BITS,
+    WALK_MISSING = WALK_COLUMNS, /* a row without a value goes right */
+    WALK_STEP_SHIFT = 16,
+    WALK_STEPS = 1 << 16
+};
 
-/* The trees of a forest, node by node of one tree after the other. */
-typedef struct forest_nodes {
-    int32_t *first;           /* [trees + 1] the root of each tree */
-    int *depth;               /* [trees] steps to the deepest leaf */
-    int32_t *left, *feature;  /* [first[trees]] */
-    float *threshold, *value; /* [first[trees]] value: what a leaf adds */
-    int32_t *missing;         /* [first[trees]] */
-} forest_nodes;
+typedef struct walk_node {
+    float threshold;
+    uint32_t link; /* column, WALK_MISSING, and how far behind the node its left child stands << WALK_STEP_SHIFT */
+} walk_node;
 
-/* Kernels by instruction set. value: [columns][WALK_ROWS] a block of rows, column by column; at: [WALK_ROWS] becomes
- * the leaves. holes: some value of the block is NaN. */
-typedef void forest_walk(const forest_nodes *nodes, int tree, const float *value, bool holes, int32_t at[WALK_ROWS]);
-forest_walk forest_walk_base, forest_walk_avx2, forest_walk_avx512;
+/* A tree whose columns are below WALK_COLUMNS and whose steps are below WALK_STEPS, without sets of categories. */
+typedef struct walk_tree {
+    walk_node top[WALK_STARTS]; /* [2^levels - 1] */
+    int32_t start[WALK_STARTS]; /* [2^levels] */
+    int levels, steps;          /* steps: from the lowest level of the top to the deepest leaf */
+    bool fits;                  /* false: it is no such tree, and has no nodes here */
+    const walk_node *node;      /* [nodes], the tree's own order */
+    const float *value;         /* [nodes] what a leaf adds */
+} walk_tree;
+
+typedef struct walk_forest {
+    walk_tree *tree; /* [end - first] */
+    walk_node *node; /* those of all trees */
+    float *value;
+} walk_forest;
+
+/* Trees first .. end - 1 of a forest. Destroy them also after a failure. */
+weft_status walk_forest_create(const weft_forest *forest, int first, int end, walk_forest *to);
+void walk_forest_destroy(walk_forest *forest);
+
+/*
+ * Kernels by instruction set. value: [columns][WALK_ROWS] a block of rows, column by column; [out] at: [WALK_ROWS] the
+ * leaves, which are added to sum: [WALK_ROWS]. holes: some value of the block is NaN. All give the same bits.
+ */
+typedef void forest_walk(const walk_tree *tree, const float *value, bool holes, int32_t *at, float *sum);
+forest_walk forest_walk_base, forest_walk_avx512;

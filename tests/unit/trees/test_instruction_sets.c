@@ -4,10 +4,11 @@
 
 #include "support/random.h"
 #include "support/test.h"
+#include "trees/forest/forest_walk.h"
 #include "trees/grow/divide_rows.h"
 #include "trees/loss/logistic.h"
 
-enum { ROWS = 1003, COLUMN = 4 * ROWS, BEHIND = 3 };
+enum { ROWS = 1003, COLUMN = 4 * ROWS, BEHIND = 3, WALKED = 5 };
 
 static void divided_rows(void **state)
 {
@@ -67,8 +68,78 @@ static void logistic_bits(void **state)
     }
 }
 
+/* A tree of so many leaves: leaf after leaf is split, any of them, or in a chain the last. */
+static weft_tree random_tree(uint64_t *random, int leaves, bool chain)
+{
+    weft_tree tree = {.nodes = 1};
+    ASSERT_OK(WEFT_NEW_ZERO(&tree.node, 2 * leaves - 1, WEFT_MEM_TREES));
+    tree.node[0] = (tree_node){.left = -1, .parent = -1, .value = 0.5F};
+    for (int32_t at = 0; tree.nodes < 2 * leaves - 1;) {
+        at = chain ? tree.nodes - 1 : (int32_t)((double)tree.nodes * test_uniform(random));
+        if (tree.node[at].left < 0) {
+            tree.node[at] = (tree_node){.left = tree.nodes,
+                                        .feature = (int32_t)(WALKED * test_uniform(random)),
+                                        .value = (float)(int)(8.0 * test_uniform(random)),
+                                        .default_left = test_uniform(random) < 0.5};
+            for (int side = 0; side < 2; ++side) {
+                tree.node[tree.nodes++] = (tree_node){.left = -1, .parent = at, .value = (float)test_uniform(random)};
+            }
+        }
+    }
+    return tree;
+}
+
+static void walked_tree(const weft_tree *tree, const walk_tree *laid, const float *value, bool holes)
+{
+    static forest_walk *const kernel[] = {forest_walk_base, forest_walk_avx512};
+    for (int k = 0; k < (hal_isa_best() == HAL_ISA_AVX512 ? 2 : 1); ++k) {
+        float sum[WALK_ROWS], row[WALKED];
+        int32_t at[WALK_ROWS];
+        for (int i = 0; i < WALK_ROWS; ++i) {
+            sum[i] = (float)i;
+        }
+        kernel[k](laid, value, holes, at, sum);
+        for (int i = 0; i < WALK_ROWS; ++i) {
+            for (int c = 0; c < WALKED; ++c) {
+                row[c] = value[c * WALK_ROWS + i];
+            }
+            assert_int_equal(at[i], tree_leaf(tree, row));
+            assert_true(sum[i] == (float)i + tree->node[at[i]].value);
+        }
+    }
+}
+
+static void walked_rows(void **state)
+{
+    static const int leaves[] = {1, 2, 3, 9, 33, 256, 70000};
+    static float value[WALKED * WALK_ROWS];
+    uint64_t random = 7;
+    (void)state;
+    for (int t = 0; t < 13; ++t) {
+        weft_forest forest;
+        walk_forest laid;
+        weft_tree tree = random_tree(&random, leaves[t % 7], t >= 7);
+        ASSERT_OK(forest_create(WALKED, 1, &forest));
+        ASSERT_OK(forest_add(&forest, &tree));
+        ASSERT_OK(walk_forest_create(&forest, 0, 1, &laid));
+        for (int holes = 0; holes < 2; ++holes) {
+            for (int i = 0; i < WALKED * WALK_ROWS; ++i) {
+                value[i] = (float)(int)(9.0 * test_uniform(&random));
+                value[i] = holes != 0 && test_uniform(&random) < 0.3 ? NAN : value[i];
+            }
+            if (laid.tree->fits) {
+                walked_tree(forest.tree, laid.tree, value, holes != 0);
+            }
+        }
+        assert_true(laid.tree->fits == (leaves[t % 7] < 70000));
+        walk_forest_destroy(&laid);
+        forest_destroy(&forest);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(divided_rows), cmocka_unit_test(logistic_bits)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(divided_rows), cmocka_unit_test(logistic_bits),
+                                       cmocka_unit_test(walked_rows)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
