@@ -161,6 +161,7 @@ static weft_status run_op(weft_hal *hal, hal_op op, const void *args,
         return run_op(hal, HAL_OP_##name, args, launch_##name);                                                        \
     }
 #define HAL_OP(group, name, flops, operands, ...) RUNS(name)
+#define HAL_HOST_OP(group, name, types, flops, operands, ...)
 #include "hal/ops.def"
 
 /* ---- scratch memory ---------------------------------------------------------------------------------------------- */
@@ -308,6 +309,7 @@ weft_status hal_open_cuda(weft_hal *hal, int threads, const char *argument)
     cuda_sparse_ops(&hal->sparse);
     cuda_image_ops(&hal->image);
 #define HAL_OP(group, name, flops, operands, ...) hal->op.name = run_##name;
+#define HAL_HOST_OP(group, name, types, flops, operands, ...)
 #include "hal/ops.def"
     return WEFT_OK;
 }

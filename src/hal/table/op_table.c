@@ -58,6 +58,7 @@ static double hal_rows_taken(const hal_mat *index, int64_t rows)
 #define HAL_DATA_OP(group, name, flops, operands, ...)         OP_FUNCTIONS(name, true, flops, operands)
 #define HAL_VALUE_OP(group, name, flops, operands, ...)        OP_FUNCTIONS(name, true, flops, operands)
 #define HAL_MIXED_OP(group, name, types, flops, operands, ...) OP_FUNCTIONS(name, types, flops, operands)
+#define HAL_HOST_OP(group, name, types, flops, operands, ...)  OP_FUNCTIONS(name, types, flops, operands)
 #include "base/text/append.h"
 #include "hal/ops.def"
 #undef HAL_OPERAND

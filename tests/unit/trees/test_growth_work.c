@@ -77,7 +77,7 @@ static weft_status grow_rank(weft_comm *comm, void *argument)
     WEFT_TRY_GOTO(ranks > 1 ? comm_imitate_nodes(comm, 1) : WEFT_OK, status, done);
     WEFT_TRY_GOTO(weft_hal_open("cpu", 1 + rank % 2, &hal), status, done);
     WEFT_TRY_GOTO(tree_cuts_find(comm, &data, counts, 254, 1, &cuts), status, done);
-    WEFT_TRY_GOTO(tree_bins_create(hal, &data, &cuts, &bins), status, done);
+    WEFT_TRY_GOTO(tree_bins_create(hal, &data, &cuts, &(tree_release){.column = NULL}, &bins), status, done);
     WEFT_TRY_GOTO(grower_create(comm, &data, &bins, &cuts, counts, &g->growth, &grower), status, done);
     add_stats(&g->sent[rank], comm, -1);
     WEFT_TRY_GOTO(grower_grow(grower, gradient + first, ones, 5, 0, &tree, leaf), status, done);

@@ -13,6 +13,7 @@ extern "C" {
 #endif
 
 #define HAL_OP(group, name, flops, operands, ...) int cuda_run_##name(cuda_queue *queue, const hal_##name##_args *a);
+#define HAL_HOST_OP(group, name, types, flops, operands, ...)
 #include "hal/ops.def"
 
 /* Scratch memory that runs of these shapes take, at most [bytes]. dtype: type of the result. rows, cols: shape of the
