@@ -1,7 +1,6 @@
 /*
  * libFuzzer: any bytes as a model of trees, of XGBoost's form or LightGBM's. What is read is a forest that answers:
  * every row ends at a leaf, and many rows at a time end at the same ones.
- * with: trees/forest
  */
 #include <assert.h>
 #include <math.h>
