@@ -16,6 +16,11 @@ static weft_status copy_words(const table_words *words, name_list *list)
     return status;
 }
 
+bool trees_keeps_numbers(const workload *work)
+{
+    return work->keeps || option_text(work->context->options, OPT_BY)[0] != '\0';
+}
+
 weft_status trees_column(const workload *work, const char *flag, const char *name, workload_column *column)
 {
     const weft_table *table = &((const trees_job *)work->self)->rows.table;

@@ -21,7 +21,7 @@ static void release_column(void *owner, int column, const tree_binned *binned)
     tree_rows_release(owner, column, binned);
 }
 
-/* Bins are made once for all runs, and the numbers then given back, unless the data stay open for other options. begun:
+/* Bins are made once for all runs, and the numbers then given back, unless somebody reads them again. begun:
  * trees that the run goes on from; no trees: none. */
 static weft_status open_boost(trees_fit_run *r, const weft_forest *begun)
 {
@@ -33,7 +33,8 @@ static weft_status open_boost(trees_fit_run *r, const weft_forest *begun)
     job->boost = NULL;
     const double start = clock_seconds();
     job->options.begun = begun;
-    job->options.release = (tree_release){.column = r->work->keeps ? NULL : release_column, .owner = &job->rows};
+    job->options.release =
+        (tree_release){.column = trees_keeps_numbers(r->work) ? NULL : release_column, .owner = &job->rows};
     const weft_status status = boost_create(r->services->comm, r->work->context->hal, &job->rows.data, &job->targets,
                                             &job->options, &job->boost);
     job->options.begun = NULL;

@@ -57,6 +57,8 @@ const char *trees_input_name(const workload *work, int64_t input);
 weft_status trees_input_values(const workload *work, int64_t input, float *value);
 weft_status trees_detail(const workload *work, workload_detail which, void **word, int64_t *width);
 void trees_drawings(const workload *work, json_writer *json);
+/* Returns true if numbers of the table are read again after they became bins: by other options, or to make groups. */
+bool trees_keeps_numbers(const workload *work);
 weft_status trees_column(const workload *work, const char *flag, const char *name, workload_column *column);
 /* Seconds of a tree on 1 to 128 ranks, of a dry run; in trees_scaling.c. */
 void trees_print_scaling(const workload *work, FILE *out);

@@ -214,7 +214,7 @@ static int64_t training_bytes(const workload *work, int64_t margins, int64_t ans
     const int64_t count = rows->data.rows;
     const int64_t cutting = count * 12 + tree_cuts_bytes(rows->data.columns); /* targets and masks; no answers yet */
     int64_t training = count * (2 * rows->data.columns + 31 + 12 * margins);
-    for (int c = 0; c < rows->data.columns && !work->keeps && work->start == NULL; ++c) {
+    for (int c = 0; c < rows->data.columns && !trees_keeps_numbers(work) && work->start == NULL; ++c) {
         const table_kind kind = rows->column[c].kind;
         training -= kind == TABLE_CATEGORY ? 0 : count * (int64_t)table_kind_bytes(kind);
     }
