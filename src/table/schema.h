@@ -77,7 +77,7 @@ typedef enum table_quote { TABLE_QUOTES(CHOICE_VALUE) } table_quote;
     X(TABLE_DECIMAL_COMMA, "comma")
 typedef enum table_decimal { TABLE_DECIMALS(CHOICE_VALUE) } table_decimal;
 
-/* What is a cell that a line of a LIBSVM file leaves out? */
+/* How a cell is read that a line of a LIBSVM file leaves out. */
 #define TABLE_ABSENTS(X)                                                                                               \
     X(TABLE_ABSENT_ZERO, "zero")                                                                                       \
     X(TABLE_ABSENT_MISSING, "missing")

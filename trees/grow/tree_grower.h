@@ -13,7 +13,7 @@
  *          larger children:   parent - smaller
  *          each rank finds the best splits by its columns; one all-reduce finds those of all ranks
  *
- * What is sent is told, to the byte, in trees/grow/growth_work.h.
+ * The bytes that ranks send while a tree grows have a closed form (trees/grow/growth_work.h).
  *
  *   T. Chen, C. Guestrin: XGBoost: a scalable tree boosting system. KDD 2016, doi:10.1145/2939672.2939785.
  *   G. Ke et al.: LightGBM: a highly efficient gradient boosting decision tree. NIPS 2017.

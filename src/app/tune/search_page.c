@@ -199,10 +199,7 @@ static void write_facts(const search_state *s, json_writer *json)
     facts_text(&list, "scheduler", "scheduler", "", option_text(s->options, OPT_SCHEDULER));
     facts_int(&list, "trials", "trials", "", "that have begun", s->desk.trials);
     for (int state = SCHED_PAUSED; state <= SCHED_REMOVED; ++state) {
-        int count = 0;
-        for (int i = 0; i < s->desk.trials; ++i) {
-            count += (int)sched_trial_at(s->desk.sched, i)->state == state;
-        }
+        const int count = search_count_state(s, (sched_state)state);
         facts_int(&list, search_state_name(state), search_state_name(state), "", "", count);
     }
     facts_real(&list, "seconds", "time of all trials", "s", "of a group of ranks each", seconds);

@@ -69,7 +69,7 @@ int search_rank_trials(const search_state *s, search_ranked *order)
     return count;
 }
 
-static int count_states(const search_state *s, sched_state state)
+int search_count_state(const search_state *s, sched_state state)
 {
     int count = 0;
     for (int i = 0; i < s->desk.trials; ++i) {
@@ -92,8 +92,8 @@ void search_tell(search_state *s, bool now)
     }
     const int count = search_rank_trials(s, order);
     log_info("%d of %" PRId64 " trials: %d complete, %d paused, %d stopped, %d failed", s->desk.trials, s->desk.limit,
-             count_states(s, SCHED_COMPLETED), count_states(s, SCHED_PAUSED), count_states(s, SCHED_STOPPED),
-             count_states(s, SCHED_REMOVED));
+             search_count_state(s, SCHED_COMPLETED), search_count_state(s, SCHED_PAUSED),
+             search_count_state(s, SCHED_STOPPED), search_count_state(s, SCHED_REMOVED));
     for (int i = 0; i < count && i < TOLD; ++i) {
         const sched_trial *t = facts_of(s, order[i].trial);
         search_say_values(s, order[i].trial, text, sizeof text);
@@ -196,8 +196,8 @@ weft_status search_print(search_state *s)
     search_tell(s, true);
     WEFT_TRY(desk_best(&s->desk, &best));
     printf("%d trials: %d complete, %d paused, %d stopped, %d failed\n", s->desk.trials,
-           count_states(s, SCHED_COMPLETED), count_states(s, SCHED_PAUSED), count_states(s, SCHED_STOPPED),
-           count_states(s, SCHED_REMOVED));
+           search_count_state(s, SCHED_COMPLETED), search_count_state(s, SCHED_PAUSED),
+           search_count_state(s, SCHED_STOPPED), search_count_state(s, SCHED_REMOVED));
     if (s->fits > s->opened && s->opened > 0) {
         printf("data opened %d times for %d trainings: %.1f s saved\n", s->opened, s->fits,
                s->open_seconds / s->opened * (s->fits - s->opened));

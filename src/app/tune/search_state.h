@@ -65,6 +65,7 @@ void search_tell(search_state *s, bool now);
 double search_measured(const search_state *s, double score);
 int64_t search_epoch_of(const search_state *s, int64_t resource);
 const char *search_state_name(int state);
+int search_count_state(const search_state *s, sched_state state); /* trials in this state */
 void search_say_values(const search_state *s, int trial, char *text, size_t bytes);
 typedef struct search_ranked {
     int trial;

@@ -7,12 +7,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "hal/cpu/kernels.h"
+
 #define KERNEL static inline __attribute__((always_inline))
-#if defined(__clang__)
-#define UNROLL _Pragma("unroll")
-#else
-#define UNROLL _Pragma("GCC unroll 16")
-#endif
 
 /* What the lower half of a word is moved by. */
 #ifdef FIXED_PAIRS
