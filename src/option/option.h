@@ -263,8 +263,8 @@ struct option_catalog {
  * list names what there is not, or a limit is too small.
  */
 weft_status option_assemble(option_catalog *catalog, const option_table *const *tables, int count);
-/* WEFT_ERR_INTERNAL: two options of one command share a name, or a row's section is no command's. Takes
- * milliseconds. */
+/* WEFT_ERR_INTERNAL: two options of one command share a name, or a row's section is no command's. It takes a tenth of a
+ * second under a sanitizer: tests of the catalogue call it, not each start of the program. */
 weft_status option_catalog_check(const option_catalog *catalog);
 /* The row's place among all rows, or -1. */
 int option_place(const option_catalog *catalog, option_id id);

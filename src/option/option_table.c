@@ -7,27 +7,38 @@
 #include "base/nearest.h"
 #include "option/option_internal.h"
 
+/* The item at the cursor is a view of the list, [*length]; the cursor moves behind its separator. NULL: there is none. */
+static const char *list_view(const char **cursor, char separator, size_t *length)
+{
+    const char *item = *cursor;
+    if (*item == '\0') {
+        return NULL;
+    }
+    const char *end = strchr(item, separator);
+    *length = end != NULL ? (size_t)(end - item) : strlen(item);
+    *cursor = item + *length + (end != NULL);
+    return item;
+}
+
 bool option_list_next(const char **cursor, char separator, char item[OPTION_WORD_MAX])
 {
     size_t length = 0;
-    if (**cursor == '\0') {
+    const char *view = list_view(cursor, separator, &length);
+    if (view == NULL) {
         return false;
     }
-    while ((*cursor)[length] != '\0' && (*cursor)[length] != separator) {
-        length++;
-    }
-    size_t kept = length < OPTION_WORD_MAX ? length : OPTION_WORD_MAX - 1;
-    memcpy(item, *cursor, kept);
-    item[kept] = '\0';
-    *cursor += length + ((*cursor)[length] == separator);
+    length = length < OPTION_WORD_MAX ? length : OPTION_WORD_MAX - 1;
+    memcpy(item, view, length);
+    item[length] = '\0';
     return true;
 }
 
 bool option_list_has(const char *list, char separator, const char *word)
 {
-    char item[OPTION_WORD_MAX];
-    while (option_list_next(&list, separator, item)) {
-        if (strcmp(item, word) == 0) {
+    const size_t wanted = strlen(word);
+    size_t length = 0;
+    for (const char *view; (view = list_view(&list, separator, &length)) != NULL;) {
+        if (length == wanted && memcmp(view, word, length) == 0) {
             return true;
         }
     }
