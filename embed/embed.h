@@ -29,6 +29,9 @@
  *     replicate    each rank holds all rows; distinct keys and gradients of the batch go to all ranks
  *     des          owners as in all-to-all; they sum the rows of their keys for all samples, and those sums travel: for
  *                  models that read sums of a sample (embed_sums), or for few fields of many keys each
+ *
+ * Each field may have a mode of its own: rows of few ids on each rank, fields of many keys by their sums, others by
+ * their keys. A group of fields in one mode is a table of its own in this room, with its own messages.
  */
 #pragma once
 
@@ -57,7 +60,7 @@ typedef enum embed_number { EMBED_NUMBERS(CHOICE_VALUE) } embed_number;
 typedef enum embed_rule { EMBED_RULES(CHOICE_VALUE) } embed_rule;
 
 /* Where rows are and what travels; 0 is the usual one. auto: a choice of users, for embed/plan to settle; tables have
- * another mode. */
+ * another mode. Also the modes of fields. */
 #define EMBED_MODES(X)                                                                                                 \
     X(EMBED_ALL_TO_ALL, "all-to-all")                                                                                  \
     X(EMBED_REPLICATE, "replicate")                                                                                    \
@@ -85,6 +88,7 @@ typedef struct embed_desc {
     int64_t expire_after; /* rows that were not seen for so many batches leave within as many more; 0: never */
     int64_t memory_most;  /* bytes of this rank for rows and index; 0: no limit */
     embed_mode mode;
+    const uint8_t *mode_of; /* [fields] the embed_mode of each field, not kept; NULL: all fields have `mode` */
 } embed_desc;
 
 /* The keys of a batch's bags: bag (sample s, field f) is key[at[s * fields + f]] up to key[at[s * fields + f + 1]]. */
@@ -107,9 +111,10 @@ typedef struct embed_sums {
 
 /* What a table has done so far, over all ranks. */
 typedef struct embed_figures {
-    int64_t rows, waiting;          /* keys with a row, and keys that are counted and have none yet */
-    int64_t made, refused, expired; /* rows made, sightings of keys that found no room, rows that left */
-    int64_t bytes;                  /* of rows and index, of the rank that has most */
+    int64_t rows, waiting;           /* keys with a row, and keys that are counted and have none yet */
+    int64_t made, refused, expired;  /* rows made, sightings of keys that found no room, rows that left */
+    int64_t bytes;                   /* of rows and index, of the rank that has most */
+    int64_t sent[EMBED_MODES_COUNT]; /* bytes that ranks sent for the fields in each mode */
 } embed_figures;
 
 /*
@@ -129,8 +134,9 @@ weft_status embed_backward(embed_table *table, const float *dpooled, int64_t ld,
 /* Numbers of a sample. */
 int embed_sums_columns(const embed_table *table, const embed_sums *sums);
 /*
- * Sums over samples' keys, of a table of mode EMBED_DES. An owner adds up what its keys give to each sample of all
- * ranks; so `columns` numbers a sample travel to each other rank, forth and back, however many keys there are.
+ * Sums over samples' keys, of a table of which all fields are in mode EMBED_DES. An owner adds up what its keys give to
+ * each sample of all ranks; so `columns` numbers a sample travel to each other rank, forth and back, however many keys
+ * there are.
  * bags        of this rank's samples; with samples_of: of the samples of all ranks, in their order, the same on all
  *             ranks: then no keys travel
  * samples_of  [ranks] samples of each rank; or NULL

@@ -1,6 +1,12 @@
 /* embed/plan/embed_plan.c: see embed/plan/embed_plan.h. */
 #include "embed/plan/embed_plan.h"
 
+#include <assert.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/integer/integers.h"
+#include "embed/embed_key.h"
 #include "embed/exchange/row_route.h"
 
 enum {
@@ -15,13 +21,17 @@ enum {
 weft_status embed_counts_add(const embed_bags *bags, int rank, uint64_t seed, bag_index *index, embed_counts *counts)
 {
     WEFT_TRY(bag_index_fill(index, bags));
-    counts->samples += bags->samples;
-    counts->weighted = counts->weighted || bags->weight != NULL;
-    counts->distinct += index->distinct;
+    for (int f = 0; f < bags->fields; ++f) {
+        counts[f].samples += bags->samples;
+        counts[f].weighted = counts[f].weighted || bags->weight != NULL;
+    }
     for (int64_t i = 0; i < index->distinct; ++i) {
-        const bool away = row_route_owner(index->key[i], seed, counts->ranks) != rank;
-        counts->distinct_away += away;
-        counts->keys_away += away ? index->times[i] : 0;
+        const int field = embed_key_field(index->key[i]);
+        assert(field < bags->fields);
+        const bool away = row_route_owner(index->key[i], seed, counts[field].ranks) != rank;
+        counts[field].distinct += 1;
+        counts[field].distinct_away += away;
+        counts[field].keys_away += away ? index->times[i] : 0;
     }
     return WEFT_OK;
 }
@@ -29,17 +39,59 @@ weft_status embed_counts_add(const embed_bags *bags, int rank, uint64_t seed, ba
 weft_status embed_counts_share(weft_comm *comm, const embed_bags *bags, uint64_t seed, bag_index *index,
                                embed_counts *counts)
 {
-    embed_counts own = {.ranks = comm_size(comm)};
-    WEFT_TRY(comm_agree(comm, embed_counts_add(bags, comm_rank(comm), seed, index, &own)));
-    int64_t sum[] = {own.samples, own.distinct, own.distinct_away, own.keys_away};
-    WEFT_TRY(comm_allreduce(comm, sum, 4, WEFT_DTYPE_I64, COMM_SUM));
-    *counts = (embed_counts){own.ranks, sum[0], sum[1], sum[2], sum[3], own.weighted};
-    return WEFT_OK;
+    enum { MEMBERS = 4 };
+    const int fields = bags->fields;
+    int64_t *sum = NULL;
+    weft_status status = WEFT_NEW(&sum, (int64_t)fields * MEMBERS, WEFT_MEM_WORKSPACE);
+    for (int f = 0; f < fields; ++f) {
+        counts[f] = (embed_counts){.ranks = comm_size(comm)};
+    }
+    status = status == WEFT_OK ? embed_counts_add(bags, comm_rank(comm), seed, index, counts) : status;
+    WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
+    for (int f = 0; f < fields; ++f) {
+        const embed_counts *c = &counts[f];
+        memcpy(sum + (ptrdiff_t)f * MEMBERS, (int64_t[]){c->samples, c->distinct, c->distinct_away, c->keys_away},
+               MEMBERS * sizeof *sum);
+    }
+    WEFT_TRY_GOTO(comm_allreduce(comm, sum, (int64_t)fields * MEMBERS, WEFT_DTYPE_I64, COMM_SUM), status, done);
+    for (int f = 0; f < fields; ++f) {
+        const int64_t *of = sum + (ptrdiff_t)f * MEMBERS;
+        counts[f] = (embed_counts){comm_size(comm), 1, of[0], of[1], of[2], of[3], counts[f].weighted};
+    }
+done:
+    weft_free(sum);
+    return status;
+}
+
+embed_counts embed_counts_join(const embed_counts *a, const embed_counts *b)
+{
+    return (embed_counts){a->ranks,
+                          larger(a->batches, 1) + larger(b->batches, 1),
+                          a->samples + b->samples,
+                          a->distinct + b->distinct,
+                          a->distinct_away + b->distinct_away,
+                          a->keys_away + b->keys_away,
+                          a->weighted || b->weighted};
+}
+
+embed_counts embed_counts_sum(const embed_counts *counts, int fields, const uint8_t *mode_of, embed_mode mode)
+{
+    embed_counts sum = {
+        .ranks = counts->ranks, .batches = counts->batches, .samples = counts->samples, .weighted = counts->weighted};
+    for (int f = 0; f < fields; ++f) {
+        if (mode_of == NULL || mode_of[f] == (uint8_t)mode) {
+            sum.distinct += counts[f].distinct;
+            sum.distinct_away += counts[f].distinct_away;
+            sum.keys_away += counts[f].keys_away;
+        }
+    }
+    return sum;
 }
 
 int64_t embed_mode_bytes(embed_mode mode, const embed_counts *c, int stride, int64_t columns, bool whole)
 {
-    const int64_t others = c->ranks - 1, pairs = c->ranks * others, row = (int64_t)NUMBER_BYTES * stride;
+    const int64_t others = c->ranks - 1, row = (int64_t)NUMBER_BYTES * stride;
+    const int64_t pairs = larger(c->batches, 1) * c->ranks * others; /* in each of the batches */
     const int64_t bag = BAG_BYTES + (c->weighted ? WEIGHT_BYTES : 0);
     switch (mode) {
     case EMBED_REPLICATE: /* keys, gradients */
@@ -62,6 +114,37 @@ embed_mode embed_mode_cheapest(const embed_counts *counts, int stride, int64_t c
         best = embed_mode_bytes((embed_mode)m, counts, stride, columns, whole) < least ? (embed_mode)m : best;
     }
     return best;
+}
+
+int64_t embed_modes_bytes(const embed_counts *counts, int fields, const uint8_t *mode_of, int stride, bool squares)
+{
+    int64_t bytes = 0;
+    for (int m = 0; m < EMBED_MODES_COUNT; ++m) {
+        int64_t own = 0;
+        for (int f = 0; f < fields; ++f) {
+            own += mode_of[f] == m;
+        }
+        const embed_counts of_mode = embed_counts_sum(counts, fields, mode_of, (embed_mode)m);
+        bytes += own == 0 ? 0 : embed_mode_bytes((embed_mode)m, &of_mode, stride, own * stride + squares, false);
+    }
+    return bytes;
+}
+
+bool embed_modes_cheapest(const embed_counts *counts, int fields, int stride, const bool *replicates, uint8_t *mode_of)
+{
+    bool differ = false;
+    for (int f = 0; f < fields; ++f) {
+        int64_t least = INT64_MAX;
+        for (int m = 0; m < EMBED_MODES_COUNT; ++m) {
+            const int64_t bytes = embed_mode_bytes((embed_mode)m, &counts[f], stride, stride, false);
+            if (bytes < least && (m != EMBED_REPLICATE || replicates[f])) {
+                least = bytes;
+                mode_of[f] = (uint8_t)m;
+            }
+        }
+        differ = differ || mode_of[f] != mode_of[0];
+    }
+    return differ;
 }
 
 int64_t embed_server_bytes(const embed_counts *counts, int stride)

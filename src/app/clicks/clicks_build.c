@@ -85,14 +85,26 @@ static int64_t answers_bytes(int64_t rows, int ranks)
     return 33 * (rows / ranks + 1) + (int64_t)sizeof(uint64_t) * 3 * rows;
 }
 
+/* Ids of which a rank holds rows, at most. */
+static int64_t ids_of_rank(const clicks_job *job, int ranks)
+{
+    const embed_desc *d = &job->table_desc;
+    int64_t shared = 0, whole = 0;
+    for (int f = 0; f < job->rows.fields; ++f) {
+        const embed_mode mode = d->mode_of == NULL ? d->mode : (embed_mode)d->mode_of[f];
+        *(mode == EMBED_REPLICATE ? &whole : &shared) += job->rows.field[f].ids;
+    }
+    return whole + shared / ranks + 1;
+}
+
 static weft_status plan_memory(workload *work)
 {
     const clicks_job *job = work->self;
     const app_context *context = work->context;
     const int ranks = comm_size(context->comm);
-    const int64_t samples = samples_of_rank(work), all = click_rows_ids(&job->rows);
+    const int64_t samples = samples_of_rank(work);
     const int64_t loaders = option_int(context->options, OPT_LOADER_THREADS);
-    int64_t rows = row_store_bytes(&job->table_desc, job->table_desc.mode == EMBED_REPLICATE ? all : all / ranks + 1);
+    int64_t rows = row_store_bytes(&job->table_desc, ids_of_rank(job, ranks));
     if (job->table_desc.memory_most > 0 && rows > job->table_desc.memory_most) {
         rows = job->table_desc.memory_most;
     }
@@ -124,6 +136,7 @@ weft_status clicks_plan(workload *work, const char *folder, int64_t outputs)
                job->rows.clicks[0] > 0 ? "clicks" : "without a click");
     WEFT_TRY(read_model(work));
     read_table(work);
+    WEFT_TRY(clicks_read_modes(work));
     job->desc.samples = samples_of_rank(work);
     work->inputs = job->rows.fields + job->rows.numbers;
     work->outputs = 1;

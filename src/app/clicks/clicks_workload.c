@@ -232,7 +232,7 @@ static void clicks_end(workload *work)
     name_list_free(&job->field_name);
     name_list_free(&job->number_name);
     name_list_free(&job->bag_name);
-    WEFT_FREE_ALL(job->held_id, job->store, job->words);
+    WEFT_FREE_ALL(job->held_id, job->store, job->words, job->mode_of);
 }
 
 /* ---- what is told ------------------------------------------------------------------------------------------------ */
@@ -308,7 +308,7 @@ static const option_id recorded[] = {OPT_CLICK_COLUMNS,   OPT_CLICK_WIDTH,   OPT
 static const option_id inputs[] = {OPT_CLICK_COLUMNS,   OPT_CLICK_SCALING, OPT_CLICK_HASH, OPT_CLICK_BAGS,
                                    OPT_CLICK_SEPARATOR, OPT_CLICK_POOLING, OPTION_NONE};
 /* Files of rows are the same in every mode, and memory is the machine's matter. */
-static const option_id resumable[] = {OPT_ROW_MODE, OPT_ROW_MEMORY, OPTION_NONE};
+static const option_id resumable[] = {OPT_ROW_MODE, OPT_FIELD_MODES, OPT_ROW_MEMORY, OPTION_NONE};
 
 const workload_ops clicks_workload = {
     .options = &clicks_option_table,

@@ -1,4 +1,7 @@
-/* embed/exchange/embed_internal.h: a table of embeddings, as the files of embed/exchange see it. */
+/*
+ * embed/exchange/embed_group.h: fields of a table of embeddings that are in one mode: a table of their own, with its
+ * rows and messages. What a table (embed/exchange/embed_table.h) is asked for, its groups do one after the other.
+ */
 #pragma once
 
 #include "embed/embed.h"
@@ -6,7 +9,7 @@
 #include "embed/exchange/row_route.h"
 #include "embed/rows/row_store.h"
 
-struct embed_table {
+typedef struct embed_group {
     weft_comm *comm;
     embed_desc desc;
     int stride;
@@ -32,26 +35,39 @@ struct embed_table {
     float *number;      /* [index.distinct, stride]: rows */
     float *given;       /* [index.distinct, columns]: what each key gives to its samples, then its gradient */
     int64_t numbers, givens;
-};
+} embed_group;
+
+/* As the functions of embed/embed.h, whose names end alike; `mode` of desc is that of the group. */
+weft_status embed_group_open(weft_comm *comm, const embed_desc *desc, int64_t most, embed_group **group);
+void embed_group_close(embed_group *group);
+weft_status embed_group_forward(embed_group *group, const embed_bags *bags, bool training, float *pooled, int64_t ld);
+weft_status embed_group_backward(embed_group *group, const float *dpooled, int64_t ld, double rate);
+int embed_group_sums_columns(const embed_group *group, const embed_sums *sums);
+weft_status embed_group_sums_forward(embed_group *group, const embed_sums *sums, const embed_bags *bags,
+                                     const int64_t *samples_of, bool training, float *total, int64_t ld);
+weft_status embed_group_sums_backward(embed_group *group, const float *dtotal, int64_t ld, double rate, float *dweight);
+weft_status embed_group_clear(embed_group *group, uint64_t seed);
+/* Figures of the rows that this rank answers for, over all ranks each row once. Local. */
+embed_figures embed_group_figures(const embed_group *group);
 
 /* Finds the rows of table->owned keys as row_store_touch does, after those left that no batch named for long. */
-weft_status embed_touch(embed_table *table, const uint64_t *key, const int32_t *times, bool training);
+weft_status embed_touch(embed_group *table, const uint64_t *key, const int32_t *times, bool training);
 /* Room for the places of `rows` rows. */
-weft_status embed_take_rows(embed_table *table, int64_t rows);
+weft_status embed_take_rows(embed_group *table, int64_t rows);
 /* The gradients of index.distinct rows have room. */
-weft_status embed_take_gradients(embed_table *table);
+weft_status embed_take_gradients(embed_group *table);
 /* A block of floats that is at least so large; what it held is gone. */
 weft_status embed_take_floats(float **block, int64_t *held, int64_t count);
 /* What desc.squares asks for. Columns of pooled and its gradient. */
-static inline int64_t embed_columns(const embed_table *table)
+static inline int64_t embed_columns(const embed_group *table)
 {
     return (int64_t)table->desc.fields * table->stride + (table->desc.squares ? 1 : 0);
 }
 /* table->square of table->value, and room for it. */
-weft_status embed_take_squares(embed_table *table);
-void embed_square_rows(embed_table *table);
+weft_status embed_take_squares(embed_group *table);
+void embed_square_rows(embed_group *table);
 /* Adds to table->gradient what the last column of dpooled [samples, embed_columns] gives to rows. */
-void embed_add_squares(embed_table *table, const float *dpooled, int64_t ld);
+void embed_add_squares(embed_group *table, const float *dpooled, int64_t ld);
 /* embed_forward and embed_backward of mode des (embed/exchange/embed_partial.c). */
-weft_status embed_partial_forward(embed_table *table, const embed_bags *bags, bool training, float *pooled, int64_t ld);
-weft_status embed_partial_backward(embed_table *table, const float *dpooled, int64_t ld, double rate);
+weft_status embed_partial_forward(embed_group *table, const embed_bags *bags, bool training, float *pooled, int64_t ld);
+weft_status embed_partial_backward(embed_group *table, const float *dpooled, int64_t ld, double rate);
