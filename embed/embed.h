@@ -29,6 +29,8 @@
  *     replicate    each rank holds all rows; distinct keys and gradients of the batch go to all ranks
  *     des          owners as in all-to-all; they sum the rows of their keys for all samples, and those sums travel: for
  *                  models that read sums of a sample (embed_sums), or for few fields of many keys each
+ *     columns      each rank holds some columns of all rows and sums them for all samples; keys go to all ranks, sums
+ *                  come back: for wide rows and fields of many keys. Not by row-adagrad, which needs whole rows
  *
  * Each field may have a mode of its own: rows of few ids on each rank, fields of many keys by their sums, others by
  * their keys. A group of fields in one mode is a table of its own in this room, with its own messages.
@@ -64,12 +66,16 @@ typedef enum embed_rule { EMBED_RULES(CHOICE_VALUE) } embed_rule;
 #define EMBED_MODES(X)                                                                                                 \
     X(EMBED_ALL_TO_ALL, "all-to-all")                                                                                  \
     X(EMBED_REPLICATE, "replicate")                                                                                    \
-    X(EMBED_DES, "des")
+    X(EMBED_DES, "des")                                                                                                \
+    X(EMBED_COLUMNS, "columns")
 #define EMBED_MODE_CHOICES(X)                                                                                          \
     EMBED_MODES(X)                                                                                                     \
     X(EMBED_MODE_AUTO, "auto")
 typedef enum embed_mode { EMBED_MODE_CHOICES(CHOICE_VALUE) } embed_mode;
 enum { EMBED_MODES_COUNT = EMBED_MODE_AUTO };
+
+/* Returns false if rows of so many numbers, updated by this rule, cannot be split by columns among so many ranks. */
+bool embed_splits_columns(embed_rule rule, int stride, int ranks);
 
 typedef struct embed_desc {
     int fields;
@@ -120,7 +126,7 @@ typedef struct embed_figures {
 /*
  * most: keys that this rank's bags of a batch have at most. Messages are planned for the largest of all ranks.
  * Collective; desc is the same on all ranks, or WEFT_ERR_INTERNAL. WEFT_ERR_USAGE: a member of desc is out of its
- * range.
+ * range, or a mode does not serve it.
  */
 weft_status embed_open(weft_comm *comm, const embed_desc *desc, int64_t most, embed_table **table);
 void embed_close(embed_table *table); /* NULL is fine */

@@ -95,11 +95,21 @@ weft_status embed_save(const embed_table *t, const char *folder, const char *pre
     const int own = list_files(t, files, &all);
     weft_status status = comm_rank(t->comm) == 0 ? look_for(folder, prefix, all, true, &found) : WEFT_OK;
     WEFT_TRY(comm_agree(t->comm, status));
-    for (int i = 0; i < own; ++i) {
-        WEFT_TRY(path_of(path, folder, prefix, files[i].number, all));
-        WEFT_TRY(row_shard_write(files[i].group->store, mark, path));
+    row_store *whole = NULL; /* there is one group in mode columns at most */
+    for (int g = 0; g < t->groups; ++g) {
+        const embed_group *group = t->group[g].rows;
+        WEFT_TRY(group->desc.mode == EMBED_COLUMNS ? embed_group_join_columns(group, &whole) : WEFT_OK);
     }
-    return WEFT_OK;
+    status = WEFT_OK;
+    for (int i = 0; i < own && status == WEFT_OK; ++i) {
+        const embed_group *group = files[i].group;
+        status = path_of(path, folder, prefix, files[i].number, all);
+        status = status == WEFT_OK
+                     ? row_shard_write(group->desc.mode == EMBED_COLUMNS ? whole : group->store, mark, path)
+                     : status;
+    }
+    row_store_close(whole);
+    return status;
 }
 
 /* Bytes of a file, by blocks. */
@@ -214,7 +224,7 @@ weft_status embed_load(embed_table *t, const char *folder, const char *prefix, u
     WEFT_TRY(embed_clear(t, t->desc.seed));
     for (int g = 0; g < t->groups; ++g) {
         embed_group *group = t->group[g].rows;
-        const held_keys mine = {t, g, group->desc.mode == EMBED_REPLICATE};
+        const held_keys mine = {t, g, embed_group_shares_keys(group)};
         for (int p = 0; p < found; ++p) {
             WEFT_TRY(path_of(path, folder, prefix, p, found));
             WEFT_TRY(row_shard_read(path, mark, is_mine, &mine, group->store));

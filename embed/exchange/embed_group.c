@@ -9,11 +9,28 @@
 
 /* ---- open and close ---------------------------------------------------------------------------------------------- */
 
+/* Whole rows, or the columns that this rank holds. */
+static weft_status open_store(embed_group *t, const embed_desc *desc)
+{
+    const int whole = desc->width + desc->linear;
+    if (desc->mode != EMBED_COLUMNS) {
+        t->width = desc->width;
+        t->stride = whole;
+        return row_store_open(desc, &t->store);
+    }
+    const int first = split_route_first(whole, comm_rank(t->comm), comm_size(t->comm));
+    const int last = split_route_first(whole, comm_rank(t->comm) + 1, comm_size(t->comm));
+    t->stride = last - first;
+    t->width = t->stride - (last > desc->width);
+    return row_store_open_part(desc, first, last, &t->store);
+}
+
 static weft_status open_route(embed_group *t, int64_t most)
 {
     WEFT_TRY(comm_allreduce(t->comm, &most, 1, WEFT_DTYPE_I64, COMM_MAX));
-    if (t->desc.mode == EMBED_DES) {
-        return comm_agree(t->comm, bag_route_open(t->comm, t->desc.fields, t->desc.weighted, most, t->seed, &t->bags));
+    if (t->desc.mode == EMBED_DES || t->desc.mode == EMBED_COLUMNS) {
+        const bag_route_desc route = {t->desc.fields, t->desc.weighted, t->desc.mode == EMBED_COLUMNS, most, t->seed};
+        return comm_agree(t->comm, bag_route_open(t->comm, &route, &t->bags));
     }
     return row_route_open(t->comm, t->stride, most, t->seed, t->desc.mode == EMBED_REPLICATE, &t->route);
 }
@@ -27,11 +44,10 @@ weft_status embed_group_open(weft_comm *comm, const embed_desc *desc, int64_t mo
         t->comm = comm;
         t->desc = *desc;
         t->seed = desc->seed;
-        status = row_store_open(desc, &t->store);
+        status = open_store(t, desc);
     }
     status = comm_agree(comm, status);
     if (status == WEFT_OK) {
-        t->stride = row_store_stride(t->store);
         status = open_route(t, most);
     }
     if (status != WEFT_OK) {
@@ -48,6 +64,7 @@ void embed_group_close(embed_group *t)
         row_store_close(t->store);
         row_route_close(&t->route);
         bag_route_close(&t->bags);
+        split_route_close(&t->split);
         bag_index_free(&t->index);
         WEFT_FREE_ALL(t->row, t->gradient, t->square, t->sample_at, t->number, t->given, t);
     }
@@ -56,15 +73,18 @@ void embed_group_close(embed_group *t)
 weft_status embed_group_clear(embed_group *t, uint64_t seed)
 {
     embed_desc desc = t->desc;
-    row_store *store = NULL;
+    row_store *old = t->store;
     desc.seed = seed;
-    WEFT_TRY(row_store_open(&desc, &store));
-    const row_figures gone = row_store_figures(t->store);
+    const weft_status status = open_store(t, &desc);
+    if (status != WEFT_OK) {
+        t->store = old;
+        return status;
+    }
+    const row_figures gone = row_store_figures(old);
     t->past.made += gone.made;
     t->past.refused += gone.refused;
     t->past.expired += gone.expired;
-    row_store_close(t->store);
-    t->store = store;
+    row_store_close(old);
     t->desc = desc; /* which rank owns a key stays a matter of the first seed */
     return WEFT_OK;
 }
@@ -73,7 +93,7 @@ embed_figures embed_group_figures(const embed_group *t)
 {
     const row_figures own = row_store_figures(t->store);
     const embed_figures *past = &t->past;
-    if (t->desc.mode == EMBED_REPLICATE && comm_rank(t->comm) > 0) {
+    if (embed_group_shares_keys(t) && comm_rank(t->comm) > 0) {
         return (embed_figures){.bytes = own.bytes}; /* rank 0 answers for the rows */
     }
     return (embed_figures){.rows = own.rows,
@@ -128,6 +148,9 @@ weft_status embed_group_forward(embed_group *t, const embed_bags *bags, bool tra
     if (t->desc.mode == EMBED_DES) {
         return embed_partial_forward(t, bags, training, pooled, ld);
     }
+    if (t->desc.mode == EMBED_COLUMNS) {
+        return embed_split_forward(t, bags, training, pooled, ld);
+    }
     weft_status status = bag_index_fill(&t->index, bags);
     status = status == WEFT_OK ? embed_take_squares(t) : status;
     if (status == WEFT_OK && comm_size(t->comm) > 1 && keys > t->route.most) {
@@ -175,7 +198,7 @@ void embed_square_rows(embed_group *t)
     for (int64_t i = 0; i < t->index.distinct; ++i) {
         const float *row = t->value + i * t->stride;
         float sum = 0;
-        for (int j = 0; j < t->desc.width; ++j) {
+        for (int j = 0; j < t->width; ++j) {
             sum += row[j] * row[j];
         }
         t->square[i] = sum;
@@ -187,7 +210,7 @@ void embed_add_squares(embed_group *t, const float *dpooled, int64_t ld)
     pool_square_gradients(&t->index, t->desc.fields, dpooled + embed_columns(t) - 1, ld, t->square, 1);
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < t->index.distinct; ++i) {
-        for (int j = 0; j < t->desc.width; ++j) {
+        for (int j = 0; j < t->width; ++j) {
             t->gradient[i * t->stride + j] += 2 * t->square[i] * t->value[i * t->stride + j];
         }
     }
@@ -207,6 +230,9 @@ weft_status embed_group_backward(embed_group *t, const float *dpooled, int64_t l
 {
     if (t->desc.mode == EMBED_DES) {
         return embed_partial_backward(t, dpooled, ld, rate);
+    }
+    if (t->desc.mode == EMBED_COLUMNS) {
+        return embed_split_backward(t, dpooled, ld, rate);
     }
     WEFT_TRY(comm_agree(t->comm, sum_gradients(t, dpooled, ld)));
     WEFT_TRY(row_route_gradients(&t->route, t->gradient));

@@ -7,17 +7,19 @@
 #include "embed/embed.h"
 #include "embed/exchange/bag_route.h"
 #include "embed/exchange/row_route.h"
+#include "embed/exchange/split_route.h"
 #include "embed/rows/row_store.h"
 
 typedef struct embed_group {
     weft_comm *comm;
     embed_desc desc;
-    int stride;
+    int width, stride;  /* of the columns that this rank holds: all, but in mode columns */
     uint64_t seed;      /* of which rank owns which key */
     embed_figures past; /* counts of stores that are gone */
     row_store *store;   /* rows of the keys that this rank owns */
     row_route route;    /* of modes all-to-all and replicate */
-    bag_route bags;     /* of mode des */
+    bag_route bags;     /* of modes des and columns */
+    split_route split;  /* of mode columns */
     /* ---- of the batch ---- */
     bag_index index; /* of this rank's bags; mode des: of the bags of all ranks, with keys that this rank owns */
     int64_t owned;   /* keys of the batch that this rank owns */
@@ -47,6 +49,14 @@ weft_status embed_group_sums_forward(embed_group *group, const embed_sums *sums,
                                      const int64_t *samples_of, bool training, float *total, int64_t ld);
 weft_status embed_group_sums_backward(embed_group *group, const float *dtotal, int64_t ld, double rate, float *dweight);
 weft_status embed_group_clear(embed_group *group, uint64_t seed);
+/* Returns true if every rank has rows of all keys. */
+static inline bool embed_group_shares_keys(const embed_group *group)
+{
+    return group->desc.mode == EMBED_REPLICATE || group->desc.mode == EMBED_COLUMNS;
+}
+/* [out] whole: a store of the whole rows of the keys that this rank owns, of a group in mode columns; the caller closes
+ * it. Takes as much memory as its rows. Collective. */
+weft_status embed_group_join_columns(const embed_group *group, row_store **whole);
 /* Figures of the rows that this rank answers for, over all ranks each row once. Local. */
 embed_figures embed_group_figures(const embed_group *group);
 
@@ -71,3 +81,6 @@ void embed_add_squares(embed_group *table, const float *dpooled, int64_t ld);
 /* embed_forward and embed_backward of mode des (embed/exchange/embed_partial.c). */
 weft_status embed_partial_forward(embed_group *table, const embed_bags *bags, bool training, float *pooled, int64_t ld);
 weft_status embed_partial_backward(embed_group *table, const float *dpooled, int64_t ld, double rate);
+/* The same of mode columns (embed/exchange/embed_split.c). */
+weft_status embed_split_forward(embed_group *table, const embed_bags *bags, bool training, float *pooled, int64_t ld);
+weft_status embed_split_backward(embed_group *table, const float *dpooled, int64_t ld, double rate);

@@ -58,6 +58,11 @@ static weft_status check_desc(weft_comm *comm, const embed_desc *d)
     return WEFT_OK;
 }
 
+bool embed_splits_columns(embed_rule rule, int stride, int ranks)
+{
+    return ranks == 1 || (rule != EMBED_ROW_ADAGRAD && stride >= ranks);
+}
+
 /* The group of a mode that some field has; it is opened with the fields that it gets. */
 static weft_status open_group(embed_table *t, const embed_desc *desc, embed_mode mode, int64_t most)
 {
@@ -72,8 +77,13 @@ static weft_status open_group(embed_table *t, const embed_desc *desc, embed_mode
     }
     embed_desc of_group = t->desc;
     of_group.fields = group->fields;
-    of_group.mode = mode;
+    of_group.mode = mode == EMBED_COLUMNS && comm_size(t->comm) == 1 ? EMBED_ALL_TO_ALL : mode;
     t->groups += 1;
+    WEFT_CHECK(mode != EMBED_COLUMNS || embed_splits_columns(desc->rule, t->stride, comm_size(t->comm)), WEFT_ERR_USAGE,
+               "rows of %d numbers%s cannot be split by columns among %d ranks: take another mode%s", t->stride,
+               desc->rule == EMBED_ROW_ADAGRAD ? " that are updated by row-adagrad, a sum of squares for all," : "",
+               comm_size(t->comm),
+               desc->rule == EMBED_ROW_ADAGRAD ? ", or another rule" : ", or no more ranks than numbers");
     return embed_group_open(t->comm, &of_group, most, &group->rows);
 }
 

@@ -8,6 +8,7 @@
 #include "base/integer/integers.h"
 #include "embed/embed_key.h"
 #include "embed/exchange/row_route.h"
+#include "embed/exchange/split_route.h"
 
 enum {
     NUMBER_BYTES = sizeof(float),
@@ -18,12 +19,19 @@ enum {
     WEIGHT_BYTES = 4
 };
 
+/* Numbers of a row whose columns this rank would hold. */
+static int own_columns(const embed_counts *c, int rank)
+{
+    return split_route_first(c->stride, rank + 1, c->ranks) - split_route_first(c->stride, rank, c->ranks);
+}
+
 weft_status embed_counts_add(const embed_bags *bags, int rank, uint64_t seed, bag_index *index, embed_counts *counts)
 {
     WEFT_TRY(bag_index_fill(index, bags));
     for (int f = 0; f < bags->fields; ++f) {
         counts[f].samples += bags->samples;
         counts[f].weighted = counts[f].weighted || bags->weight != NULL;
+        counts[f].kept += bags->samples * own_columns(&counts[f], rank);
     }
     for (int64_t i = 0; i < index->distinct; ++i) {
         const int field = embed_key_field(index->key[i]);
@@ -32,31 +40,34 @@ weft_status embed_counts_add(const embed_bags *bags, int rank, uint64_t seed, ba
         counts[field].distinct += 1;
         counts[field].distinct_away += away;
         counts[field].keys_away += away ? index->times[i] : 0;
+        counts[field].keys += index->times[i];
     }
     return WEFT_OK;
 }
 
-weft_status embed_counts_share(weft_comm *comm, const embed_bags *bags, uint64_t seed, bag_index *index,
+weft_status embed_counts_share(weft_comm *comm, const embed_bags *bags, int stride, uint64_t seed, bag_index *index,
                                embed_counts *counts)
 {
-    enum { MEMBERS = 4 };
+    enum { MEMBERS = 6 };
     const int fields = bags->fields;
     int64_t *sum = NULL;
     weft_status status = WEFT_NEW(&sum, (int64_t)fields * MEMBERS, WEFT_MEM_WORKSPACE);
     for (int f = 0; f < fields; ++f) {
-        counts[f] = (embed_counts){.ranks = comm_size(comm)};
+        counts[f] = (embed_counts){.ranks = comm_size(comm), .stride = stride};
     }
     status = status == WEFT_OK ? embed_counts_add(bags, comm_rank(comm), seed, index, counts) : status;
     WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
     for (int f = 0; f < fields; ++f) {
         const embed_counts *c = &counts[f];
-        memcpy(sum + (ptrdiff_t)f * MEMBERS, (int64_t[]){c->samples, c->distinct, c->distinct_away, c->keys_away},
+        memcpy(sum + (ptrdiff_t)f * MEMBERS,
+               (int64_t[]){c->samples, c->distinct, c->distinct_away, c->keys_away, c->keys, c->kept},
                MEMBERS * sizeof *sum);
     }
     WEFT_TRY_GOTO(comm_allreduce(comm, sum, (int64_t)fields * MEMBERS, WEFT_DTYPE_I64, COMM_SUM), status, done);
     for (int f = 0; f < fields; ++f) {
         const int64_t *of = sum + (ptrdiff_t)f * MEMBERS;
-        counts[f] = (embed_counts){comm_size(comm), 1, of[0], of[1], of[2], of[3], counts[f].weighted};
+        counts[f] =
+            (embed_counts){comm_size(comm), 1, of[0], of[1], of[2], of[3], counts[f].weighted, of[4], stride, 1, of[5]};
     }
 done:
     weft_free(sum);
@@ -71,21 +82,40 @@ embed_counts embed_counts_join(const embed_counts *a, const embed_counts *b)
                           a->distinct + b->distinct,
                           a->distinct_away + b->distinct_away,
                           a->keys_away + b->keys_away,
-                          a->weighted || b->weighted};
+                          a->weighted || b->weighted,
+                          a->keys + b->keys,
+                          a->stride,
+                          a->fields,
+                          a->kept + b->kept};
 }
 
 embed_counts embed_counts_sum(const embed_counts *counts, int fields, const uint8_t *mode_of, embed_mode mode)
 {
-    embed_counts sum = {
-        .ranks = counts->ranks, .batches = counts->batches, .samples = counts->samples, .weighted = counts->weighted};
+    embed_counts sum = {.ranks = counts->ranks,
+                        .batches = counts->batches,
+                        .samples = counts->samples,
+                        .weighted = counts->weighted,
+                        .stride = counts->stride};
     for (int f = 0; f < fields; ++f) {
         if (mode_of == NULL || mode_of[f] == (uint8_t)mode) {
             sum.distinct += counts[f].distinct;
             sum.distinct_away += counts[f].distinct_away;
             sum.keys_away += counts[f].keys_away;
+            sum.keys += counts[f].keys;
+            sum.kept += counts[f].kept;
+            sum.fields += 1;
         }
     }
     return sum;
+}
+
+/* Keys of bags to all ranks; sums of columns to the ranks of samples, and gradients back. */
+static int64_t columns_bytes(const embed_counts *c, int64_t columns, int64_t pairs, int64_t bag)
+{
+    const int64_t others = c->ranks - 1, numbers = larger(c->fields, 1) * c->stride;
+    const int64_t squares = columns == numbers + 1;
+    const int64_t sums = c->samples * (numbers + others * squares) - c->kept;
+    return pairs * (COUNT_BYTES + bag) + others * c->keys * bag + 2 * (pairs * COUNT_BYTES + sums * NUMBER_BYTES);
 }
 
 int64_t embed_mode_bytes(embed_mode mode, const embed_counts *c, int stride, int64_t columns, bool whole)
@@ -99,6 +129,8 @@ int64_t embed_mode_bytes(embed_mode mode, const embed_counts *c, int stride, int
     case EMBED_DES: /* bags, sums, gradients of sums */
         return (whole ? 0 : pairs * (COUNT_BYTES + bag) + c->keys_away * bag) +
                2 * (pairs * COUNT_BYTES + others * c->samples * columns * NUMBER_BYTES);
+    case EMBED_COLUMNS:
+        return c->stride == 0 ? INT64_MAX : columns_bytes(c, columns, pairs, bag);
     case EMBED_ALL_TO_ALL:
     case EMBED_MODE_AUTO:
         break;

@@ -18,14 +18,18 @@ typedef struct embed_counts {
     int64_t distinct_away; /* of those: of other owners */
     int64_t keys_away;     /* keys in bags, each time they occur, of other owners */
     bool weighted;         /* keys in bags have weights */
+    int64_t keys;          /* keys in bags, each time they occur */
+    int stride;            /* numbers of a row where columns may be split among ranks; 0: they may not */
+    int fields;            /* 0 is one, too */
+    int64_t kept;          /* numbers of a field's sums that rank and columns have in common, over all ranks */
 } embed_counts;
 
-/* Adds one rank's bags of a batch to the counts of each field, counts [bags->fields], whose `ranks` are set; seed: of
- * the table. Keys are made by embed_key. index: scratch, of zeros before the first call. */
+/* Adds one rank's bags of a batch to the counts of each field, counts [bags->fields], whose `ranks` and `stride` are
+ * set; seed: of the table. Keys are made by embed_key. index: scratch, of zeros before the first call. */
 weft_status embed_counts_add(const embed_bags *bags, int rank, uint64_t seed, bag_index *index, embed_counts *counts);
-/* [out] counts: [bags->fields] of each rank's bags, summed: every rank calls and has the same. seed, index: as
- * embed_counts_add. */
-weft_status embed_counts_share(weft_comm *comm, const embed_bags *bags, uint64_t seed, bag_index *index,
+/* [out] counts: [bags->fields] of each rank's bags, summed: every rank calls and has the same. stride, seed,
+ * index: as embed_counts_add. */
+weft_status embed_counts_share(weft_comm *comm, const embed_bags *bags, int stride, uint64_t seed, bag_index *index,
                                embed_counts *counts);
 /* Of two batches of some fields. */
 embed_counts embed_counts_join(const embed_counts *a, const embed_counts *b);
@@ -35,8 +39,11 @@ embed_counts embed_counts_sum(const embed_counts *counts, int fields, const uint
 /*
  * Bytes that all ranks together send in the training batches.
  * stride   numbers of a row
- * columns  numbers of a sample that mode des sums: fields * stride for pooled rows, or embed_sums_columns
+ * columns  numbers of a sample that mode des sums: fields * stride for pooled rows, with squares one more; or
+ *          embed_sums_columns
  * whole    mode des: every rank reads the bags of all ranks (embed_sums_forward's samples_of)
+ * Mode columns sends pooled rows, and squares where columns is fields * stride + 1. INT64_MAX: rows cannot be split by
+ * columns.
  */
 int64_t embed_mode_bytes(embed_mode mode, const embed_counts *counts, int stride, int64_t columns, bool whole);
 /* The mode that sends least; of equals the first of EMBED_MODES. */

@@ -87,6 +87,13 @@ static weft_status try_modes(trial_run *r, const embed_desc *desc, embed_mode mo
     return status;
 }
 
+/* 0: rows cannot be split by columns. */
+static int split_stride(const trial_run *r, const embed_desc *desc)
+{
+    const int stride = desc->width + desc->linear;
+    return embed_splits_columns(desc->rule, stride, comm_size(r->comm)) ? stride : 0;
+}
+
 /* What the timed batches have, field by field. */
 static weft_status count_batches(const trial_run *r, const embed_desc *desc)
 {
@@ -96,7 +103,7 @@ static weft_status count_batches(const trial_run *r, const embed_desc *desc)
     for (int i = 1; i < r->how->batches && status == WEFT_OK; ++i) {
         embed_bags bags;
         WEFT_TRY_GOTO(r->how->batch(r->how->self, i, &bags), status, done);
-        WEFT_TRY_GOTO(embed_counts_share(r->comm, &bags, desc->seed, &index, one), status, done);
+        WEFT_TRY_GOTO(embed_counts_share(r->comm, &bags, split_stride(r, desc), desc->seed, &index, one), status, done);
         for (int f = 0; f < desc->fields; ++f) {
             one[f].weighted = desc->weighted;
             sum[f] = i == 1 ? one[f] : embed_counts_join(&sum[f], &one[f]);
@@ -126,7 +133,11 @@ static void fill_formulas(const trial_run *r, const embed_desc *desc, embed_tria
                                    .distinct = all.distinct / timed,
                                    .distinct_away = all.distinct_away / timed,
                                    .keys_away = all.keys_away / timed,
-                                   .weighted = all.weighted};
+                                   .weighted = all.weighted,
+                                   .keys = all.keys / timed,
+                                   .stride = all.stride,
+                                   .fields = all.fields,
+                                   .kept = all.kept / timed};
 }
 
 static void choose_fastest(embed_trial *trial)
@@ -152,7 +163,8 @@ weft_status embed_try_modes(weft_comm *comm, const embed_desc *desc, const embed
     const bool differ = embed_modes_cheapest(how->counts, desc->fields, stride, how->replicates, how->mode_of);
     fill_formulas(&r, desc, trial);
     for (int m = 0; m < EMBED_MODES_COUNT; ++m) {
-        WEFT_TRY(how->tries[m] ? try_modes(&r, desc, (embed_mode)m, NULL, &trial->cost[m]) : WEFT_OK);
+        const bool tries = how->tries[m] && (m != EMBED_COLUMNS || split_stride(&r, desc) > 0);
+        WEFT_TRY(tries ? try_modes(&r, desc, (embed_mode)m, NULL, &trial->cost[m]) : WEFT_OK);
     }
     WEFT_TRY(differ ? try_modes(&r, desc, EMBED_ALL_TO_ALL, how->mode_of, &trial->by_field) : WEFT_OK);
     choose_fastest(trial);

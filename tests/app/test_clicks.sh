@@ -66,7 +66,7 @@ for model in deepfm dcn dlrm; do
         near $model-1 $model-$count
     done
 done
-for mode in all-to-all replicate des; do
+for mode in all-to-all replicate des columns; do
     ok ranks 5 "$weft" train --data clicks.csv "${how[@]}" "${plain[@]}" --model dcn --table-mode $mode --run-dir dcn-$mode
     near dcn-1 dcn-$mode
 done
@@ -79,12 +79,27 @@ for mode in all-to-all replicate des; do
     ok ranks 3 "$weft" train --data clicks.csv "${how[@]}" "${plain[@]}" --model deepfm --table-mode $mode --run-dir $mode
     near deepfm-1 $mode
 done
+ok ranks 3 "$weft" train --data clicks.csv "${how[@]}" "${plain[@]}" --model deepfm --field-modes user=des,device=replicate --table-mode columns --run-dir fields
+near deepfm-1 fields
+python3 -c "
+import json
+rows = [json.loads(line) for line in open('fields/metrics.jsonl')][-1]['embeddings']
+assert rows['rows'] == 60 + 40 + 3 and all(rows['sent_' + mode] > 0 for mode in ('des', 'replicate', 'columns')), rows
+" || fail "metrics do not tell rows, and the bytes of the modes of columns"
+for sync in "shadow --shadow-algorithm easgd" divide-shuffle; do # not exact: the score alone
+    # shellcheck disable=SC2086
+    ok ranks 2 "$weft" train --data clicks.csv "${how[@]}" "${plain[@]}" --model deepfm --sync $sync --run-dir sync
+    python3 -c "
+import json
+a, b = (json.load(open(run + '/summary.json'))['runs'][0]['final_test'] for run in ('deepfm-1', 'sync'))
+assert abs(a - b) < 0.02, (a, b)" || fail "$sync is far from what all-reduce reaches"
+done
 ok "$weft" train --data clicks.csv "${how[@]}" --model lr --dry-run
 grep -E -q "^ +8 +[0-9.]+ [KMG]?i?B" out || fail "a dry run does not tell the bytes on 8 ranks"
 ok "$weft" convert clicks.csv --target click --category item --out clicks.weft
 ok ranks 2 "$weft" train --data clicks.weft "${how[@]:4}" "${plain[@]}" --model deepfm --run-dir stored
 near deepfm-1 stored
-grep -q -E "rows=(all-to-all|replicate|des)" stored/run.json || fail "the mode that a trial chose is not recorded"
+grep -q -E "rows=(all-to-all|replicate|des|columns|fields:[ardc]{3})" stored/run.json || fail "the mode that a trial chose is not recorded"
 [ -z "$(find . -name '*clicks.weft*' -path '*deepfm*')" ] || fail "stores that jobs made of the file are left"
 [ -z "$(find deepfm-1 deepfm-3 -maxdepth 1 -name 'best-rows*')" ] || fail "rows that were kept on the way are left"
 
@@ -174,6 +189,8 @@ assert d < 1e-5, d" || fail "rows of the model to start from are not those that 
 refused 2 "its rows are of other columns" "$weft" train --data leaving.csv --target click --model deepfm --quiet --init-weights first --run-dir no --force
 refused 65 "'item': 39 is neither 0 nor 1" "$weft" train --data target.csv --target item --model fm --quiet --run-dir no --force
 refused 65 "no column holds ids" "$weft" train --data clicks.csv --target click --drop user,item,device --model fm --quiet --run-dir no --force
+refused 2 "no column of ids of that name" "$weft" train --data clicks.csv "${how[@]}" --model deepfm --field-modes users=des --run-dir no --force
+refused 2 "cannot be split by columns" ranks 2 "$weft" train --data clicks.csv "${how[@]}" --model deepfm --table-mode columns --run-dir no --force
 refused 2 "--mlp 4,x" "$weft" train --data clicks.csv "${how[@]}" --model deepfm --mlp 4,x --run-dir no --force
 rm replicate/rows-*
 cp deepfm-2/rows-* replicate

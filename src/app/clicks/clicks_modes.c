@@ -17,7 +17,8 @@ enum { TRIAL_BATCHES = 4, TOLD_FIELDS = 40 };
 
 static const char *const mode_name[] = {EMBED_MODE_CHOICES(CHOICE_NAME)};
 /* A mode of a field in a code of modes. */
-static const char mode_letter[] = {[EMBED_ALL_TO_ALL] = 'a', [EMBED_REPLICATE] = 'r', [EMBED_DES] = 'd'};
+static const char mode_letter[] = {
+    [EMBED_ALL_TO_ALL] = 'a', [EMBED_REPLICATE] = 'r', [EMBED_DES] = 'd', [EMBED_COLUMNS] = 'c'};
 static const char by_field[] = "fields:";
 
 /* Returns EMBED_MODE_AUTO if no mode has this name. */
@@ -160,8 +161,10 @@ static void tell_fields(const clicks_job *job, const embed_counts *counts)
         char bytes[EMBED_MODES_COUNT * 48] = "";
         for (int m = 0; m < EMBED_MODES_COUNT; ++m) {
             const int64_t sent = embed_mode_bytes((embed_mode)m, &counts[f], stride, stride, false);
-            text_append_item(bytes, sizeof bytes, "%s %s", mode_name[m],
-                             number_say_bytes((uint64_t)(sent / counts[f].batches)).text);
+            if (sent < INT64_MAX) {
+                text_append_item(bytes, sizeof bytes, "%s %s", mode_name[m],
+                                 number_say_bytes((uint64_t)(sent / counts[f].batches)).text);
+            }
         }
         log_info("  %s: %s (%s)", job->rows.field_name.text[f], mode_name[job->mode_of[f]], bytes);
     }
@@ -177,7 +180,9 @@ static void tell_trial(const clicks_job *job, const embed_trial *trial, const em
              (long long)trial->counts.samples, trial->counts.ranks, TRIAL_BATCHES - 1, chosen);
     for (int m = 0; m < EMBED_MODES_COUNT; ++m) {
         if (isnan(trial->cost[m].seconds)) {
-            log_info("  %-12s not tried: all rows on each rank would not fit", mode_name[m]);
+            log_info("  %-12s not tried: %s", mode_name[m],
+                     m == EMBED_COLUMNS ? "rows cannot be split among so many ranks, or by this rule"
+                                        : "all rows on each rank would not fit");
         } else {
             tell_cost(mode_name[m], &trial->cost[m]);
         }
@@ -206,7 +211,7 @@ static weft_status run_trial(workload *work, const trial_fields *fields, embed_m
                             .replicates = fields->replicates,
                             .counts = fields->counts,
                             .mode_of = job->mode_of,
-                            .tries = {[EMBED_ALL_TO_ALL] = true, [EMBED_DES] = true}};
+                            .tries = {[EMBED_ALL_TO_ALL] = true, [EMBED_DES] = true, [EMBED_COLUMNS] = true}};
     WEFT_TRY(may_replicate(work, fields->replicates, &how.tries[EMBED_REPLICATE]));
     WEFT_TRY(embed_try_modes(work->context->comm, &job->table_desc, &how, &trial));
     tell_trial(job, &trial, fields->counts);
@@ -234,7 +239,7 @@ static weft_status check_mode(const char *code)
 {
     const size_t head = strlen(by_field);
     const bool fields = strncmp(code, by_field, head) == 0;
-    WEFT_CHECK(fields ? strspn(code + head, "ard") == strlen(code + head) : mode_of(code) != EMBED_MODE_AUTO,
+    WEFT_CHECK(fields ? strspn(code + head, "ardc") == strlen(code + head) : mode_of(code) != EMBED_MODE_AUTO,
                WEFT_ERR_USAGE, "a code is a mode of " FLAG_ROW_MODE ", or %s and a letter for each field", by_field);
     return WEFT_OK;
 }

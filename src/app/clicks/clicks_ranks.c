@@ -11,6 +11,12 @@ enum { PLAN_RANKS_MOST = 1024, USUAL_RANKS = 8 };
 
 static const char *const mode_name[] = {EMBED_MODE_CHOICES(CHOICE_NAME)};
 
+/* What a mode sends; "-": it cannot be. */
+static number_words say_sent(int64_t bytes)
+{
+    return bytes == INT64_MAX ? (number_words){.text = "-"} : number_say_bytes((uint64_t)bytes);
+}
+
 number_words clicks_say_saving(double share)
 {
     number_words words = {.text = "none"};
@@ -98,8 +104,7 @@ static void print_line(FILE *out, const clicks_job *job, const fields_plan *plan
     const bool differ = by_field < embed_mode_bytes(least, &counts, stride, columns, false);
     fprintf(out, "  %5d", counts.ranks);
     for (int m = 0; m < EMBED_MODES_COUNT; ++m) {
-        fprintf(out, " %12s",
-                number_say_bytes((uint64_t)embed_mode_bytes((embed_mode)m, &counts, stride, columns, false)).text);
+        fprintf(out, " %12s", say_sent(embed_mode_bytes((embed_mode)m, &counts, stride, columns, false)).text);
     }
     fprintf(out, " %12s %10s %12s  %s\n", number_say_bytes((uint64_t)by_field).text,
             clicks_say_saving(embed_des_saving(&counts, stride, columns)).text,
@@ -117,7 +122,7 @@ static void print_fields(FILE *out, const clicks_job *job, const fields_plan *pl
         fprintf(out, "  %-20.40s", job->rows.field_name.text[f]);
         for (int m = 0; m < EMBED_MODES_COUNT; ++m) {
             const int64_t bytes = embed_mode_bytes((embed_mode)m, &plan->counts[f], stride, stride, false);
-            fprintf(out, " %12s", number_say_bytes((uint64_t)bytes).text);
+            fprintf(out, " %12s", say_sent(bytes).text);
         }
         fprintf(out, "  %s\n", mode_name[plan->mode_of[f]]);
     }
@@ -135,8 +140,10 @@ static void print_head(FILE *out, int64_t samples)
 static weft_status count_on(const clicks_job *job, const sample_batch *b, int ranks, bag_index *index,
                             fields_plan *plan)
 {
+    const int stride = job->table_desc.width + job->table_desc.linear;
+    const bool splits = embed_splits_columns(job->table_desc.rule, stride, ranks);
     for (int f = 0; f < job->rows.fields; ++f) {
-        plan->counts[f] = (embed_counts){.ranks = ranks};
+        plan->counts[f] = (embed_counts){.ranks = ranks, .stride = splits ? stride : 0};
     }
     return count_for(job, b, index, plan->counts);
 }

@@ -283,8 +283,8 @@ static weft_status gather_epoch(const workload *work)
 /* Bytes that ranks sent for the fields in each mode; modes without any are left out. */
 static void sent_facts(const embed_figures *figures, fact_list *list)
 {
-    static const char *const key[] = {"sent_all_to_all", "sent_replicate", "sent_des"};
-    static const char *const label[] = {"sent all-to-all", "sent replicate", "sent des"};
+    static const char *const key[] = {"sent_all_to_all", "sent_replicate", "sent_des", "sent_columns"};
+    static const char *const label[] = {"sent all-to-all", "sent replicate", "sent des", "sent columns"};
     for (int m = 0; m < EMBED_MODES_COUNT; ++m) {
         if (figures->sent[m] > 0) {
             facts_int(list, key[m], label[m], "bytes", "of all ranks, for the columns in this mode", figures->sent[m]);

@@ -17,6 +17,7 @@ typedef enum job_form { FORM_POOLED, FORM_SUMS, FORM_SUMS_OF_WHOLE } job_form;
 
 typedef struct job {
     embed_mode mode;
+    embed_rule rule;
     const uint8_t *mode_of; /* [FIELDS]; NULL: all are in `mode` */
     job_form form;
     bool weighted; /* keys have weights, and pooled rows a column of squares */
@@ -66,13 +67,18 @@ static int compare(const void *a, const void *b)
 static void count(int ranks, bool weighted, const int64_t *at, const uint64_t *key, embed_counts counts[FIELDS])
 {
     for (int f = 0; f < FIELDS; ++f) {
-        counts[f] = (embed_counts){.ranks = ranks, .samples = SAMPLES, .weighted = weighted};
+        counts[f] = (embed_counts){.ranks = ranks, .samples = SAMPLES, .weighted = weighted, .stride = STRIDE};
+        for (int p = 0; p < ranks; ++p) {
+            const int columns = STRIDE * (p + 1) / ranks - STRIDE * p / ranks;
+            counts[f].kept += (first_of(p + 1, ranks) - first_of(p, ranks)) * columns;
+        }
     }
     for (int p = 0; p < ranks; ++p) {
         uint64_t sorted[KEYS];
         int64_t n = 0;
         for (int64_t k = at[first_of(p, ranks) * FIELDS]; k < at[first_of(p + 1, ranks) * FIELDS]; ++k) {
             sorted[n++] = key[k];
+            counts[embed_key_field(key[k])].keys += 1;
             counts[embed_key_field(key[k])].keys_away += row_route_owner(key[k], 7, ranks) != p;
         }
         qsort(sorted, (size_t)n, sizeof *sorted, compare);
@@ -153,7 +159,7 @@ static weft_status run(weft_comm *comm, void *argument)
     const embed_desc desc = {.fields = FIELDS,
                              .width = WIDTH,
                              .linear = true,
-                             .rule = EMBED_ROW_ADAGRAD,
+                             .rule = j->rule,
                              .spread = 0.1,
                              .seed = 7,
                              .admit_after = 2,
@@ -184,6 +190,7 @@ static job *new_job(embed_mode mode, job_form form, bool weighted)
 {
     job *j = test_calloc(1, sizeof *j);
     j->mode = mode;
+    j->rule = EMBED_ROW_ADAGRAD;
     j->form = form;
     j->weighted = weighted;
     j->steps = STEPS;
@@ -265,13 +272,19 @@ static void modes_by_field(void **state)
 {
     (void)state;
     static const uint8_t modes[][FIELDS] = {{EMBED_ALL_TO_ALL, EMBED_REPLICATE, EMBED_DES},
-                                            {EMBED_REPLICATE, EMBED_ALL_TO_ALL, EMBED_REPLICATE}};
+                                            {EMBED_REPLICATE, EMBED_COLUMNS, EMBED_ALL_TO_ALL}};
     static const int ranks[] = {1, 2, 3, 4, 8};
-    job *plain = run_on(1, EMBED_ALL_TO_ALL, FORM_POOLED, false),
-        *weighted = run_on(1, EMBED_ALL_TO_ALL, FORM_POOLED, true);
+    job *each[2]; /* without weights, and with them */
+    for (int weighted = 0; weighted < 2; ++weighted) {
+        each[weighted] = new_job(EMBED_ALL_TO_ALL, FORM_POOLED, weighted);
+        each[weighted]->rule = EMBED_ADAGRAD;
+        ASSERT_OK(comm_thread_run(1, run, each[weighted]));
+    }
     for (size_t i = 0; i < sizeof ranks / sizeof *ranks; ++i) {
-        const job *one = ranks[i] % 2 == 0 ? weighted : plain;
-        job *many = new_job(EMBED_ALL_TO_ALL, FORM_POOLED, one == weighted);
+        const bool weighted = ranks[i] % 2 == 0;
+        const job *one = each[weighted];
+        job *many = new_job(EMBED_ALL_TO_ALL, FORM_POOLED, weighted);
+        many->rule = EMBED_ADAGRAD;
         many->mode_of = modes[i % 2];
         ASSERT_OK(comm_thread_run(ranks[i], run, many));
         assert_int_equal(many->figures.rows, one->figures.rows);
@@ -282,8 +295,50 @@ static void modes_by_field(void **state)
         }
         test_free(many);
     }
-    test_free(plain);
-    test_free(weighted);
+    test_free(each[0]);
+    test_free(each[1]);
+}
+
+/* Columns of rows by a rule that keeps a number for each; of 5 numbers no more than 5 ranks have some. What ranks write
+ * together is read by another number of them, whole and by columns, and goes on alike. */
+static void columns(void **state)
+{
+    const char *folder = *state;
+    static const embed_rule rules[] = {EMBED_LAZY_ADAM, EMBED_ADAGRAD, EMBED_FTRL, EMBED_SGD};
+    static const int ranks[] = {2, 3, 4, 5};
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; ++i) {
+        job *one = new_job(EMBED_ALL_TO_ALL, FORM_POOLED, i % 2 == 1),
+            *many = new_job(EMBED_COLUMNS, FORM_POOLED, i % 2 == 1);
+        one->rule = many->rule = rules[i];
+        many->save = folder;
+        ASSERT_OK(comm_thread_run(1, run, one));
+        ASSERT_OK(comm_thread_run(ranks[i], run, many));
+        assert_int_equal(many->figures.rows, one->figures.rows);
+        check_near(many->out[0], one->out[0], (int64_t)STEPS * SAMPLES * (INPUTS + 1));
+        job *whole = new_job(EMBED_ALL_TO_ALL, FORM_POOLED, i % 2 == 1),
+            *again = new_job(EMBED_COLUMNS, FORM_POOLED, i % 2 == 1);
+        whole->rule = again->rule = rules[i];
+        whole->load = again->load = folder;
+        whole->steps = again->steps = 3;
+        ASSERT_OK(comm_thread_run(1, run, whole));
+        ASSERT_OK(comm_thread_run(ranks[(i + 1) % 4], run, again));
+        assert_int_equal(whole->figures.rows, one->figures.rows);
+        check_near(again->out[0], whole->out[0], (int64_t)3 * SAMPLES * (INPUTS + 1));
+        test_free(one);
+        test_free(many);
+        test_free(whole);
+        test_free(again);
+    }
+}
+
+static void columns_need_numbers(void **state)
+{
+    (void)state;
+    job *many = new_job(EMBED_COLUMNS, FORM_POOLED, false);
+    ASSERT_STATUS(comm_thread_run(2, run, many), WEFT_ERR_USAGE);
+    many->rule = EMBED_SGD;
+    ASSERT_STATUS(comm_thread_run(STRIDE + 1, run, many), WEFT_ERR_USAGE);
+    test_free(many);
 }
 
 /* Sums of one rank are those of its pooled rows: columns of fields added up, and products with the weight. */
@@ -524,7 +579,7 @@ static void trials_count_bytes(void **state)
         j->how = (embed_trial_desc){.most = KEYS,
                                     .samples = SAMPLES,
                                     .batches = BATCHES,
-                                    .tries = {form != 3, form < 2, form != 2},
+                                    .tries = {form != 3, form < 2, form != 2, form == 0},
                                     .sums = form == 1 ? &sums : NULL};
         ASSERT_OK(comm_thread_run(RANKS, try_rank, j));
         const embed_trial *t = &j->trial[0];
@@ -579,6 +634,8 @@ int main(void)
         cmocka_unit_test(partial_sums),
         cmocka_unit_test(sums_of_samples),
         cmocka_unit_test(modes_by_field),
+        cmocka_unit_test_setup_teardown(columns, folder_setup, folder_teardown),
+        cmocka_unit_test(columns_need_numbers),
         cmocka_unit_test(sums_are_those_of_pooled_rows),
         cmocka_unit_test_setup_teardown(rows_move_between_modes, folder_setup, folder_teardown),
         cmocka_unit_test(sums_of_one_sample),
