@@ -162,14 +162,15 @@ int64_t embed_modes_bytes(const embed_counts *counts, int fields, const uint8_t 
     return bytes;
 }
 
-bool embed_modes_cheapest(const embed_counts *counts, int fields, int stride, const bool *replicates, uint8_t *mode_of)
+bool embed_modes_cheapest(const embed_counts *counts, int fields, int stride, const bool *shares, uint8_t *mode_of)
 {
     bool differ = false;
     for (int f = 0; f < fields; ++f) {
         int64_t least = INT64_MAX;
         for (int m = 0; m < EMBED_MODES_COUNT; ++m) {
             const int64_t bytes = embed_mode_bytes((embed_mode)m, &counts[f], stride, stride, false);
-            if (bytes < least && (m != EMBED_REPLICATE || replicates[f])) {
+            const bool by_keys = m == EMBED_ALL_TO_ALL || m == EMBED_DES; /* each on one rank */
+            if (bytes < least && (by_keys || shares[f])) {
                 least = bytes;
                 mode_of[f] = (uint8_t)m;
             }

@@ -52,9 +52,10 @@ embed_mode embed_mode_cheapest(const embed_counts *counts, int stride, int64_t c
 /* Bytes of a table whose fields have modes of their own, mode_of [fields], by counts [fields]. squares: of its
  * embed_desc. */
 int64_t embed_modes_bytes(const embed_counts *counts, int fields, const uint8_t *mode_of, int stride, bool squares);
-/* [out] mode_of: [fields] of each field the mode that sends least. replicates: [fields] may be replicated. Returns true
+/* [out] mode_of: [fields] of each field the mode that sends least. shares: [fields] of whose keys all ranks
+ * may hold rows. Returns true
  * if fields differ. */
-bool embed_modes_cheapest(const embed_counts *counts, int fields, int stride, const bool *replicates, uint8_t *mode_of);
+bool embed_modes_cheapest(const embed_counts *counts, int fields, int stride, const bool *shares, uint8_t *mode_of);
 
 /* Numbers that a parameter server would send to ranks and take back, without keys, in bytes: each rank pulls the rows
  * of its samples and pushes their gradients. */

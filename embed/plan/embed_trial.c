@@ -160,7 +160,7 @@ weft_status embed_try_modes(weft_comm *comm, const embed_desc *desc, const embed
     assert(how->batches >= 2);
     *trial = (embed_trial){.columns = how->sums != NULL ? stride + how->sums->squares : pooled_columns(desc)};
     WEFT_TRY(count_batches(&r, desc));
-    const bool differ = embed_modes_cheapest(how->counts, desc->fields, stride, how->replicates, how->mode_of);
+    const bool differ = embed_modes_cheapest(how->counts, desc->fields, stride, how->shares, how->mode_of);
     fill_formulas(&r, desc, trial);
     for (int m = 0; m < EMBED_MODES_COUNT; ++m) {
         const bool tries = how->tries[m] && (m != EMBED_COLUMNS || split_stride(&r, desc) > 0);

@@ -19,7 +19,7 @@ typedef struct embed_trial_desc {
     weft_status (*batch)(void *self, int i, embed_bags *bags);
     void *self;
     bool tries[EMBED_MODES_COUNT];
-    const bool *replicates; /* [fields] which of them all ranks may hold */
+    const bool *shares;     /* [fields] of whose keys all ranks may hold rows */
     const embed_sums *sums; /* what mode des sums, without products; NULL: pooled rows */
     embed_counts *counts;   /* [fields] [out] of all timed batches together */
     uint8_t *mode_of;       /* [fields] [out] the embed_mode of each that sends least */

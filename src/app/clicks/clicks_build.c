@@ -79,22 +79,30 @@ static int64_t samples_of_rank(const workload *work)
     return batch_order_most(&plan, 1, comm_size(context->comm));
 }
 
-/* Of rank 0, which sorts all rows by score (train/metrics.h); numbers, labels, masks and scores are of its own rows. */
+/* Of rank 0, which has all scores for indexes at the end (train/indexes); numbers, labels and masks are of its own
+ * rows. */
 static int64_t answers_bytes(int64_t rows, int ranks)
 {
     return 33 * (rows / ranks + 1) + (int64_t)sizeof(uint64_t) * 3 * rows;
 }
 
-/* Ids of which a rank holds rows, at most. */
-static int64_t ids_of_rank(const clicks_job *job, int ranks)
+/* Rows of a rank and their index, at most. */
+static int64_t rows_bytes(const clicks_job *job, int ranks)
 {
     const embed_desc *d = &job->table_desc;
-    int64_t shared = 0, whole = 0;
+    embed_desc part = *d; /* mode columns */
+    int64_t ids[EMBED_MODES_COUNT] = {0};
     for (int f = 0; f < job->rows.fields; ++f) {
-        const embed_mode mode = d->mode_of == NULL ? d->mode : (embed_mode)d->mode_of[f];
-        *(mode == EMBED_REPLICATE ? &whole : &shared) += job->rows.field[f].ids;
+        const embed_mode mode = d->mode_of != NULL           ? (embed_mode)d->mode_of[f]
+                                : d->mode == EMBED_MODE_AUTO ? EMBED_ALL_TO_ALL
+                                                             : d->mode;
+        ids[mode] += job->rows.field[f].ids;
     }
-    return whole + shared / ranks + 1;
+    part.width = (d->width + d->linear) / ranks + 1;
+    part.linear = false;
+    const int64_t shared = (ids[EMBED_ALL_TO_ALL] + ids[EMBED_DES]) / ranks + 1;
+    return row_store_bytes(d, ids[EMBED_REPLICATE] + shared) +
+           (ids[EMBED_COLUMNS] > 0 ? row_store_bytes(&part, ids[EMBED_COLUMNS]) : 0);
 }
 
 static weft_status plan_memory(workload *work)
@@ -104,7 +112,7 @@ static weft_status plan_memory(workload *work)
     const int ranks = comm_size(context->comm);
     const int64_t samples = samples_of_rank(work);
     const int64_t loaders = option_int(context->options, OPT_LOADER_THREADS);
-    int64_t rows = row_store_bytes(&job->table_desc, ids_of_rank(job, ranks));
+    int64_t rows = rows_bytes(job, ranks);
     if (job->table_desc.memory_most > 0 && rows > job->table_desc.memory_most) {
         rows = job->table_desc.memory_most;
     }

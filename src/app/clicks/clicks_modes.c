@@ -70,7 +70,8 @@ weft_status clicks_read_modes(workload *work)
     const char *text = option_text(o, OPT_FIELD_MODES);
     const embed_mode other = option_choice(o, OPT_ROW_MODE);
     name_list names = {0}, more = {0};
-    weft_status status = WEFT_NEW(&job->mode_of, job->rows.fields, WEFT_MEM_CLICKS);
+    weft_status status =
+        job->mode_of == NULL ? WEFT_NEW(&job->mode_of, job->rows.fields, WEFT_MEM_CLICKS) : WEFT_OK;
     if (text[0] == '\0' || status != WEFT_OK) {
         return status;
     }
@@ -114,18 +115,18 @@ static weft_status trial_batch(void *self, int i, embed_bags *bags)
 
 /* What the trial reads and finds of each field. */
 typedef struct trial_fields {
-    bool *replicates;
+    bool *shares; /* all ranks may hold rows of its keys */
     embed_counts *counts;
 } trial_fields;
 
 /* Rows on each rank: those of fields of few ids first, as far as the memory of the node goes. [out] whole: all fields
  * fit. The same on all ranks. Collective. */
-static weft_status may_replicate(const workload *work, bool *replicates, bool *whole)
+static weft_status may_share(const workload *work, bool *shares, bool *whole)
 {
     const clicks_job *job = work->self;
     const int fields = job->rows.fields, ranks = comm_size(work->context->comm);
     const int64_t bound = job->table_desc.memory_most, room = (int64_t)memory_plan_room(work->context, &work->memory);
-    int64_t most = 0; /* ids of a field that is replicated */
+    int64_t most = 0; /* ids of a field that is shared */
     *whole = true;
     for (int f = 0; f < fields; ++f) {
         int64_t ids = 0; /* of this field and of those with fewer */
@@ -139,8 +140,8 @@ static weft_status may_replicate(const workload *work, bool *replicates, bool *w
     }
     WEFT_TRY(comm_allreduce(work->context->comm, &most, 1, WEFT_DTYPE_I64, COMM_MIN));
     for (int f = 0; f < fields; ++f) {
-        replicates[f] = job->rows.field[f].ids <= most;
-        *whole = *whole && replicates[f];
+        shares[f] = job->rows.field[f].ids <= most;
+        *whole = *whole && shares[f];
     }
     return WEFT_OK;
 }
@@ -181,7 +182,7 @@ static void tell_trial(const clicks_job *job, const embed_trial *trial, const em
     for (int m = 0; m < EMBED_MODES_COUNT; ++m) {
         if (isnan(trial->cost[m].seconds)) {
             log_info("  %-12s not tried: %s", mode_name[m],
-                     m == EMBED_COLUMNS ? "rows cannot be split among so many ranks, or by this rule"
+                     m == EMBED_COLUMNS ? "rows cannot be split among so many ranks, or by this rule, or would not fit"
                                         : "all rows on each rank would not fit");
         } else {
             tell_cost(mode_name[m], &trial->cost[m]);
@@ -208,11 +209,12 @@ static weft_status run_trial(workload *work, const trial_fields *fields, embed_m
                             .batch = trial_batch,
                             .self = work,
                             .sums = click_model_sums(&job->desc, &sums) ? &sums : NULL,
-                            .replicates = fields->replicates,
+                            .shares = fields->shares,
                             .counts = fields->counts,
                             .mode_of = job->mode_of,
-                            .tries = {[EMBED_ALL_TO_ALL] = true, [EMBED_DES] = true, [EMBED_COLUMNS] = true}};
-    WEFT_TRY(may_replicate(work, fields->replicates, &how.tries[EMBED_REPLICATE]));
+                            .tries = {[EMBED_ALL_TO_ALL] = true, [EMBED_DES] = true}};
+    WEFT_TRY(may_share(work, fields->shares, &how.tries[EMBED_REPLICATE]));
+    how.tries[EMBED_COLUMNS] = how.tries[EMBED_REPLICATE];
     WEFT_TRY(embed_try_modes(work->context->comm, &job->table_desc, &how, &trial));
     tell_trial(job, &trial, fields->counts);
     *mode = trial.fields_are_best ? EMBED_MODE_AUTO : trial.fastest;
@@ -223,12 +225,12 @@ static weft_status run_trial(workload *work, const trial_fields *fields, embed_m
 static weft_status try_modes(workload *work, embed_mode *mode)
 {
     const clicks_job *job = work->self;
-    trial_fields fields = {.replicates = NULL};
-    weft_status status = WEFT_NEW_ZERO(&fields.replicates, job->rows.fields, WEFT_MEM_WORKSPACE);
+    trial_fields fields = {.shares = NULL};
+    weft_status status = WEFT_NEW_ZERO(&fields.shares, job->rows.fields, WEFT_MEM_WORKSPACE);
     status = status == WEFT_OK ? WEFT_NEW_ZERO(&fields.counts, job->rows.fields, WEFT_MEM_WORKSPACE) : status;
     status = comm_agree(work->context->comm, status);
     status = status == WEFT_OK ? run_trial(work, &fields, mode) : status;
-    WEFT_FREE_ALL(fields.replicates, fields.counts);
+    WEFT_FREE_ALL(fields.shares, fields.counts);
     return status;
 }
 

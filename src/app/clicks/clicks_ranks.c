@@ -86,7 +86,7 @@ static weft_status count_for(const clicks_job *job, const sample_batch *b, bag_i
 /* What a line of the table is made of. */
 typedef struct fields_plan {
     embed_counts *counts; /* [fields] */
-    bool *replicates;     /* [fields] all of them */
+    bool *shares;         /* [fields] all of them */
     uint8_t *mode_of;     /* [fields] */
 } fields_plan;
 
@@ -99,7 +99,7 @@ static void print_line(FILE *out, const clicks_job *job, const fields_plan *plan
     const int64_t columns = click_model_sums(&job->desc, &sums) ? stride + sums.squares
                                                                 : (int64_t)fields * stride + job->table_desc.squares;
     const embed_mode least = embed_mode_cheapest(&counts, stride, columns, false);
-    (void)embed_modes_cheapest(plan->counts, fields, stride, plan->replicates, plan->mode_of);
+    (void)embed_modes_cheapest(plan->counts, fields, stride, plan->shares, plan->mode_of);
     const int64_t by_field = embed_modes_bytes(plan->counts, fields, plan->mode_of, stride, job->table_desc.squares);
     const bool differ = by_field < embed_mode_bytes(least, &counts, stride, columns, false);
     fprintf(out, "  %5d", counts.ranks);
@@ -116,7 +116,7 @@ static void print_line(FILE *out, const clicks_job *job, const fields_plan *plan
 static void print_fields(FILE *out, const clicks_job *job, const fields_plan *plan)
 {
     const int stride = job->table_desc.width + job->table_desc.linear;
-    (void)embed_modes_cheapest(plan->counts, job->rows.fields, stride, plan->replicates, plan->mode_of);
+    (void)embed_modes_cheapest(plan->counts, job->rows.fields, stride, plan->shares, plan->mode_of);
     fprintf(out, "  the same of each column of ids on %d ranks:\n", plan->counts->ranks);
     for (int f = 0; f < job->rows.fields; ++f) {
         fprintf(out, "  %-20.40s", job->rows.field_name.text[f]);
@@ -160,7 +160,7 @@ static weft_status print_table(FILE *out, const workload *work, const sample_bat
     }
     fprintf(out,
             "  by field: each column of ids in the mode that sends least of it; des saves: of the numbers that ranks "
-            "would pull from a server of rows and push to it; rows a rank: memory, but for replicate\n");
+            "would pull from a server of rows and push to it; rows a rank: memory, of all-to-all and des\n");
     WEFT_TRY(count_on(job, b, own > 1 ? own : USUAL_RANKS, index, plan));
     print_fields(out, job, plan);
     return WEFT_OK;
@@ -169,10 +169,10 @@ static weft_status print_table(FILE *out, const workload *work, const sample_bat
 static weft_status open_plan(int fields, fields_plan *plan)
 {
     WEFT_TRY(WEFT_NEW(&plan->counts, fields, WEFT_MEM_WORKSPACE));
-    WEFT_TRY(WEFT_NEW(&plan->replicates, fields, WEFT_MEM_WORKSPACE));
+    WEFT_TRY(WEFT_NEW(&plan->shares, fields, WEFT_MEM_WORKSPACE));
     WEFT_TRY(WEFT_NEW(&plan->mode_of, fields, WEFT_MEM_WORKSPACE));
     for (int f = 0; f < fields; ++f) {
-        plan->replicates[f] = true;
+        plan->shares[f] = true;
     }
     return WEFT_OK;
 }
@@ -193,5 +193,5 @@ void clicks_print_modes(const workload *work, FILE *out)
         weft_error_clear();
     }
     bag_index_free(&index);
-    WEFT_FREE_ALL(b.key, b.weight, b.number, b.at, plan.counts, plan.replicates, plan.mode_of);
+    WEFT_FREE_ALL(b.key, b.weight, b.number, b.at, plan.counts, plan.shares, plan.mode_of);
 }

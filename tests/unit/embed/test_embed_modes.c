@@ -557,9 +557,9 @@ static weft_status try_rank(weft_comm *comm, void *argument)
     trial_rank self = {j, comm_rank(comm), comm_size(comm)};
     embed_trial_desc how = j->how;
     const embed_desc desc = {.fields = FIELDS, .width = WIDTH, .linear = true, .spread = 0.1, .seed = 7};
-    static const bool replicates[FIELDS] = {false, true, true};
+    static const bool shares[FIELDS] = {false, true, true};
     how.batch = trial_batch;
-    how.replicates = replicates;
+    how.shares = shares;
     how.counts = j->counts[self.rank];
     how.mode_of = j->mode_of[self.rank];
     how.self = &self;
@@ -599,11 +599,11 @@ static void trials_count_bytes(void **state)
             int64_t least = INT64_MAX;
             for (int m = 0; m < EMBED_MODES_COUNT; ++m) {
                 const int64_t bytes = embed_mode_bytes((embed_mode)m, &all[f], STRIDE, STRIDE, false);
-                least = m == EMBED_REPLICATE && f == 0 ? least : bytes < least ? bytes : least;
+                least = (m == EMBED_REPLICATE || m == EMBED_COLUMNS) && f == 0 ? least : bytes < least ? bytes : least;
             }
             assert_int_equal(j->counts[0][f].distinct, all[f].distinct);
             assert_int_equal(embed_mode_bytes((embed_mode)j->mode_of[0][f], &all[f], STRIDE, STRIDE, false), least);
-            assert_true(j->mode_of[0][f] != EMBED_REPLICATE || f > 0);
+            assert_true(f > 0 || (j->mode_of[0][f] != EMBED_REPLICATE && j->mode_of[0][f] != EMBED_COLUMNS));
         }
         const embed_counts sum = embed_counts_sum(all, FIELDS, NULL, EMBED_ALL_TO_ALL);
         assert_int_equal(t->counts.samples, SAMPLES);
