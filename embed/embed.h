@@ -92,7 +92,7 @@ typedef struct embed_desc {
     uint64_t seed;
     int64_t admit_after;  /* a key gets a row once it was seen so often before; 0: when it is first seen */
     int64_t expire_after; /* rows that were not seen for so many batches leave within as many more; 0: never */
-    int64_t memory_most;  /* bytes of this rank for rows and index; 0: no limit */
+    int64_t memory_most;  /* bytes of this rank for rows and index, of each group of fields; 0: no limit */
     embed_mode mode;
     const uint8_t *mode_of; /* [fields] the embed_mode of each field, not kept; NULL: all fields have `mode` */
 } embed_desc;

@@ -166,7 +166,9 @@ weft_status embed_try_modes(weft_comm *comm, const embed_desc *desc, const embed
         const bool tries = how->tries[m] && (m != EMBED_COLUMNS || split_stride(&r, desc) > 0);
         WEFT_TRY(tries ? try_modes(&r, desc, (embed_mode)m, NULL, &trial->cost[m]) : WEFT_OK);
     }
-    WEFT_TRY(differ ? try_modes(&r, desc, EMBED_ALL_TO_ALL, how->mode_of, &trial->by_field) : WEFT_OK);
+    if (differ && desc->memory_most == 0) { /* a bound is one group's */
+        WEFT_TRY(try_modes(&r, desc, EMBED_ALL_TO_ALL, how->mode_of, &trial->by_field));
+    }
     choose_fastest(trial);
     return WEFT_OK;
 }

@@ -35,8 +35,9 @@ typedef struct embed_trial {
     embed_counts counts; /* of one batch: the mean of the timed ones, rounded */
     int64_t columns;     /* numbers of a sample that mode des sends */
     trial_cost cost[EMBED_MODES_COUNT];
-    trial_cost by_field;  /* of fields in the modes of mode_of; not tried where these are all one */
-    embed_mode fastest;   /* all-to-all, unless another takes less than 0.95 of its time */
+    trial_cost
+        by_field;       /* of fields in the modes of mode_of; not tried where these are all one, or memory is bounded */
+    embed_mode fastest; /* all-to-all, unless another takes less than 0.95 of its time */
     bool fields_are_best; /* fields in the modes of mode_of are faster than the fastest, by as much */
 } embed_trial;
 

@@ -70,11 +70,14 @@ weft_status clicks_read_modes(workload *work)
     const char *text = option_text(o, OPT_FIELD_MODES);
     const embed_mode other = option_choice(o, OPT_ROW_MODE);
     name_list names = {0}, more = {0};
-    weft_status status =
-        job->mode_of == NULL ? WEFT_NEW(&job->mode_of, job->rows.fields, WEFT_MEM_CLICKS) : WEFT_OK;
+    weft_status status = job->mode_of == NULL ? WEFT_NEW(&job->mode_of, job->rows.fields, WEFT_MEM_CLICKS) : WEFT_OK;
     if (text[0] == '\0' || status != WEFT_OK) {
         return status;
     }
+    WEFT_CHECK(job->table_desc.memory_most == 0, WEFT_ERR_USAGE,
+               FLAG_FIELD_MODES " and " FLAG_ROW_MEMORY
+                                ": columns in modes of their own have rows of their own, which one "
+                                "bound does not hold: leave one of the two out");
     memset(job->mode_of, EMBED_MODE_AUTO, (size_t)job->rows.fields);
     WEFT_TRY_GOTO(click_names_parse(FLAG_FIELD_MODES, text, &names, &more), status, done);
     WEFT_CHECK_GOTO(more.count == 0, status, done, WEFT_ERR_USAGE,
