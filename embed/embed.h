@@ -29,6 +29,11 @@
  *     replicate    each rank holds all rows; distinct keys and gradients of the batch go to all ranks
  *     des          owners as in all-to-all; they sum the rows of their keys for all samples, and those sums travel: for
  *                  models that read sums of a sample (embed_sums), or for few fields of many keys each
+ *     columns      each rank holds some columns of all rows and sums them for all samples; keys go to all ranks, sums
+ *                  come back: for wide rows and fields of many keys. Not by row-adagrad, which needs whole rows
+ *
+ * Each field may have a mode of its own: rows of few ids on each rank, fields of many keys by their sums, others by
+ * their keys. A group of fields in one mode is a table of its own in this room, with its own messages.
  */
 #pragma once
 
@@ -57,16 +62,20 @@ typedef enum embed_number { EMBED_NUMBERS(CHOICE_VALUE) } embed_number;
 typedef enum embed_rule { EMBED_RULES(CHOICE_VALUE) } embed_rule;
 
 /* Where rows are and what travels; 0 is the usual one. auto: a choice of users, for embed/plan to settle; tables have
- * another mode. */
+ * another mode. Also the modes of fields. */
 #define EMBED_MODES(X)                                                                                                 \
     X(EMBED_ALL_TO_ALL, "all-to-all")                                                                                  \
     X(EMBED_REPLICATE, "replicate")                                                                                    \
-    X(EMBED_DES, "des")
+    X(EMBED_DES, "des")                                                                                                \
+    X(EMBED_COLUMNS, "columns")
 #define EMBED_MODE_CHOICES(X)                                                                                          \
     EMBED_MODES(X)                                                                                                     \
     X(EMBED_MODE_AUTO, "auto")
 typedef enum embed_mode { EMBED_MODE_CHOICES(CHOICE_VALUE) } embed_mode;
 enum { EMBED_MODES_COUNT = EMBED_MODE_AUTO };
+
+/* Returns false if rows of so many numbers, updated by this rule, cannot be split by columns among so many ranks. */
+bool embed_splits_columns(embed_rule rule, int stride, int ranks);
 
 typedef struct embed_desc {
     int fields;
@@ -83,8 +92,9 @@ typedef struct embed_desc {
     uint64_t seed;
     int64_t admit_after;  /* a key gets a row once it was seen so often before; 0: when it is first seen */
     int64_t expire_after; /* rows that were not seen for so many batches leave within as many more; 0: never */
-    int64_t memory_most;  /* bytes of this rank for rows and index; 0: no limit */
+    int64_t memory_most;  /* bytes of this rank for rows and index, of each group of fields; 0: no limit */
     embed_mode mode;
+    const uint8_t *mode_of; /* [fields] the embed_mode of each field, not kept; NULL: all fields have `mode` */
 } embed_desc;
 
 /* The keys of a batch's bags: bag (sample s, field f) is key[at[s * fields + f]] up to key[at[s * fields + f + 1]]. */
@@ -107,15 +117,16 @@ typedef struct embed_sums {
 
 /* What a table has done so far, over all ranks. */
 typedef struct embed_figures {
-    int64_t rows, waiting;          /* keys with a row, and keys that are counted and have none yet */
-    int64_t made, refused, expired; /* rows made, sightings of keys that found no room, rows that left */
-    int64_t bytes;                  /* of rows and index, of the rank that has most */
+    int64_t rows, waiting;           /* keys with a row, and keys that are counted and have none yet */
+    int64_t made, refused, expired;  /* rows made, sightings of keys that found no room, rows that left */
+    int64_t bytes;                   /* of rows and index, of the rank that has most */
+    int64_t sent[EMBED_MODES_COUNT]; /* bytes that ranks sent for the fields in each mode */
 } embed_figures;
 
 /*
  * most: keys that this rank's bags of a batch have at most. Messages are planned for the largest of all ranks.
  * Collective; desc is the same on all ranks, or WEFT_ERR_INTERNAL. WEFT_ERR_USAGE: a member of desc is out of its
- * range.
+ * range, or a mode does not serve it.
  */
 weft_status embed_open(weft_comm *comm, const embed_desc *desc, int64_t most, embed_table **table);
 void embed_close(embed_table *table); /* NULL is fine */
@@ -129,8 +140,9 @@ weft_status embed_backward(embed_table *table, const float *dpooled, int64_t ld,
 /* Numbers of a sample. */
 int embed_sums_columns(const embed_table *table, const embed_sums *sums);
 /*
- * Sums over samples' keys, of a table of mode EMBED_DES. An owner adds up what its keys give to each sample of all
- * ranks; so `columns` numbers a sample travel to each other rank, forth and back, however many keys there are.
+ * Sums over samples' keys, of a table of which all fields are in mode EMBED_DES. An owner adds up what its keys give to
+ * each sample of all ranks; so `columns` numbers a sample travel to each other rank, forth and back, however many keys
+ * there are.
  * bags        of this rank's samples; with samples_of: of the samples of all ranks, in their order, the same on all
  *             ranks: then no keys travel
  * samples_of  [ranks] samples of each rank; or NULL

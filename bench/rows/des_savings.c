@@ -94,7 +94,7 @@ static weft_status step_of(weft_comm *comm, job *j, embed_table *table, rank_dat
     WEFT_TRY(comm_allreduce(comm, &sent, 1, WEFT_DTYPE_I64, COMM_SUM));
     bag_index index = {.positions = 0};
     embed_counts counts;
-    const weft_status status = embed_counts_share(comm, &own, 1, &index, &counts);
+    const weft_status status = embed_counts_share(comm, &own, 0, 1, &index, &counts);
     bag_index_free(&index);
     WEFT_TRY(status);
     if (rank == 0) {

@@ -21,7 +21,7 @@ enum { BARE_BYTES = offsetof(sent_bag, weight) };
 static void put_sent(const bag_route *r, char *message, int64_t at, uint64_t key, int64_t bag, float weight)
 {
     const sent_bag sent = {{(uint32_t)key, (uint32_t)(key >> 32)}, (uint32_t)bag, weight};
-    if (r->weighted) {
+    if (r->desc.weighted) {
         memcpy(message + (size_t)at * sizeof sent, &sent, sizeof sent);
     } else {
         memcpy(message + (size_t)at * BARE_BYTES, &sent, BARE_BYTES);
@@ -31,7 +31,7 @@ static void put_sent(const bag_route *r, char *message, int64_t at, uint64_t key
 static sent_bag get_sent(const bag_route *r, const char *message, int64_t at)
 {
     sent_bag sent = {.weight = 1.0F};
-    if (r->weighted) {
+    if (r->desc.weighted) {
         memcpy(&sent, message + (size_t)at * sizeof sent, sizeof sent);
     } else {
         memcpy(&sent, message + (size_t)at * BARE_BYTES, BARE_BYTES);
@@ -51,10 +51,10 @@ static float weight_of(const embed_bags *bags, int64_t position)
 
 /* ---- open and close ---------------------------------------------------------------------------------------------- */
 
-weft_status bag_route_open(weft_comm *comm, int fields, bool weighted, int64_t most, uint64_t seed, bag_route *r)
+weft_status bag_route_open(weft_comm *comm, const bag_route_desc *desc, bag_route *r)
 {
     const int ranks = comm_size(comm);
-    *r = (bag_route){.comm = comm, .seed = seed, .fields = fields, .weighted = weighted, .most = most};
+    *r = (bag_route){.comm = comm, .desc = *desc};
     WEFT_TRY(WEFT_NEW(&r->first, ranks + 1, WEFT_MEM_ROWS));
     return WEFT_NEW(&r->count, ranks, WEFT_MEM_ROWS);
 }
@@ -95,7 +95,7 @@ static weft_status reserve_bags(bag_route *r, int64_t bags, int64_t keys)
         r->weight = NULL;
         r->keys_held = 0;
         WEFT_TRY(WEFT_NEW(&r->key, keys + keys / 2, WEFT_MEM_ROWS));
-        WEFT_TRY(r->weighted ? WEFT_NEW(&r->weight, keys + keys / 2, WEFT_MEM_ROWS) : WEFT_OK);
+        WEFT_TRY(r->desc.weighted ? WEFT_NEW(&r->weight, keys + keys / 2, WEFT_MEM_ROWS) : WEFT_OK);
         r->keys_held = keys + keys / 2;
     }
     return WEFT_OK;
@@ -108,10 +108,12 @@ static void pack_keys(bag_route *r, const embed_bags *bags)
         put_sent(r, comm_exchange_area(r->keys, p), 0, (uint64_t)bags->samples, 0, 0.0F);
         r->count[p] = 1;
     }
-    for (int64_t b = 0; b < bags->samples * r->fields; ++b) {
+    for (int64_t b = 0; b < bags->samples * r->desc.fields; ++b) {
         for (int64_t k = bags->at[b]; k < bags->at[b + 1]; ++k) {
-            const int owner = row_route_owner(bags->key[k], r->seed, ranks);
-            put_sent(r, comm_exchange_area(r->keys, owner), r->count[owner]++, bags->key[k], b, weight_of(bags, k));
+            const int owner = row_route_owner(bags->key[k], r->desc.seed, ranks);
+            for (int p = r->desc.to_all ? 0 : owner; p < (r->desc.to_all ? ranks : owner + 1); ++p) {
+                put_sent(r, comm_exchange_area(r->keys, p), r->count[p]++, bags->key[k], b, weight_of(bags, k));
+            }
         }
     }
 }
@@ -120,7 +122,7 @@ static void pack_keys(bag_route *r, const embed_bags *bags)
 static void keep_key(bag_route *r, int64_t n, uint64_t key, float weight)
 {
     r->key[n] = key;
-    if (r->weighted) {
+    if (r->desc.weighted) {
         r->weight[n] = weight;
     }
 }
@@ -136,14 +138,14 @@ static weft_status unpack_keys(bag_route *r)
         r->first[p + 1] = r->first[p] + (int64_t)sent_key_of(&head);
         keys += count - 1;
     }
-    const int64_t bags = r->first[ranks] * r->fields;
+    const int64_t bags = r->first[ranks] * r->desc.fields;
     WEFT_TRY(reserve_bags(r, bags, keys));
     int64_t n = 0, bag = 0;
     for (int p = 0; p < ranks; ++p) {
         const char *from = comm_exchange_received(r->keys, p, &count);
         for (int64_t k = 1; k < count; ++k, ++n) {
             const sent_bag sent = get_sent(r, from, k);
-            for (const int64_t of = r->first[p] * r->fields + sent.bag; bag <= of; ++bag) {
+            for (const int64_t of = r->first[p] * r->desc.fields + sent.bag; bag <= of; ++bag) {
                 r->at[bag] = n;
             }
             keep_key(r, n, sent_key_of(&sent), sent.weight);
@@ -152,24 +154,24 @@ static weft_status unpack_keys(bag_route *r)
     for (; bag <= bags; ++bag) {
         r->at[bag] = n;
     }
-    r->bags =
-        (embed_bags){.samples = r->first[ranks], .fields = r->fields, .at = r->at, .key = r->key, .weight = r->weight};
+    r->bags = (embed_bags){
+        .samples = r->first[ranks], .fields = r->desc.fields, .at = r->at, .key = r->key, .weight = r->weight};
     return WEFT_OK;
 }
 
 static weft_status exchange_bags(bag_route *r, const embed_bags *bags)
 {
-    const int64_t count = bags->samples * r->fields, keys = count > 0 ? bags->at[count] : 0;
+    const int64_t count = bags->samples * r->desc.fields, keys = count > 0 ? bags->at[count] : 0;
     weft_status status = WEFT_OK;
-    if (keys > r->most) {
+    if (keys > r->desc.most) {
         status = weft_fail(WEFT_ERR_INTERNAL, "a batch of %lld keys, and messages are for %lld", (long long)keys,
-                           (long long)r->most);
+                           (long long)r->desc.most);
     } else if (count > UINT32_MAX) {
         status = weft_fail(WEFT_ERR_DATA, "a batch of %lld bags: there may be %u", (long long)count, UINT32_MAX);
     }
     WEFT_TRY(comm_agree(r->comm, status));
     if (r->keys == NULL) {
-        WEFT_TRY(plan(r, r->weighted ? sizeof(sent_bag) : BARE_BYTES, r->most + 1, "keys of bags", &r->keys));
+        WEFT_TRY(plan(r, r->desc.weighted ? sizeof(sent_bag) : BARE_BYTES, r->desc.most + 1, "keys of bags", &r->keys));
     }
     pack_keys(r, bags);
     WEFT_TRY(comm_exchange_post(r->keys, r->count));
@@ -181,7 +183,7 @@ static weft_status exchange_bags(bag_route *r, const embed_bags *bags)
 static weft_status pick_own(bag_route *r, const embed_bags *bags, const int64_t *samples_of)
 {
     const int ranks = comm_size(r->comm), rank = comm_rank(r->comm);
-    const int64_t count = bags->samples * r->fields;
+    const int64_t count = bags->samples * r->desc.fields;
     r->first[0] = 0;
     for (int p = 0; p < ranks; ++p) {
         r->first[p + 1] = r->first[p] + samples_of[p];
@@ -193,14 +195,14 @@ static weft_status pick_own(bag_route *r, const embed_bags *bags, const int64_t 
     for (int64_t b = 0; b < count; ++b) {
         r->at[b] = n;
         for (int64_t k = bags->at[b]; k < bags->at[b + 1]; ++k) {
-            if (row_route_owner(bags->key[k], r->seed, ranks) == rank) {
+            if (row_route_owner(bags->key[k], r->desc.seed, ranks) == rank) {
                 keep_key(r, n++, bags->key[k], weight_of(bags, k));
             }
         }
     }
     r->at[count] = n;
-    r->bags =
-        (embed_bags){.samples = bags->samples, .fields = r->fields, .at = r->at, .key = r->key, .weight = r->weight};
+    r->bags = (embed_bags){
+        .samples = bags->samples, .fields = r->desc.fields, .at = r->at, .key = r->key, .weight = r->weight};
     return WEFT_OK;
 }
 
@@ -237,7 +239,7 @@ weft_status bag_route_bags(bag_route *r, const embed_bags *bags, const int64_t *
         return WEFT_OK;
     }
     WEFT_TRY(samples_of == NULL ? exchange_bags(r, bags) : comm_agree(r->comm, pick_own(r, bags, samples_of)));
-    return plan_sums(r, columns);
+    return columns > 0 ? plan_sums(r, columns) : WEFT_OK;
 }
 
 /* ---- sums and gradients ------------------------------------------------------------------------------------------ */

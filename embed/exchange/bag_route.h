@@ -15,12 +15,17 @@
 #include "comm/exchange.h"
 #include "embed/embed.h"
 
+typedef struct bag_route_desc {
+    int fields;
+    bool weighted; /* keys have weights */
+    bool to_all;   /* every rank gets every key, whoever owns it */
+    int64_t most;  /* keys of a batch of any rank */
+    uint64_t seed; /* of which rank owns which key */
+} bag_route_desc;
+
 typedef struct bag_route {
     weft_comm *comm;
-    uint64_t seed; /* of which rank owns which key */
-    int fields;
-    bool weighted;                          /* keys have weights */
-    int64_t most;                           /* keys of a batch of any rank */
+    bag_route_desc desc;
     comm_exchange *keys, *sums, *gradients; /* NULL: not planned yet */
     int64_t columns, samples;               /* that sums and gradients are planned for */
     /* ---- of the batch ---- */
@@ -36,14 +41,14 @@ typedef struct bag_route {
 } bag_route;
 
 /* Free with bag_route_close, also after a failure. Sends nothing. */
-weft_status bag_route_open(weft_comm *comm, int fields, bool weighted, int64_t most, uint64_t seed, bag_route *route);
+weft_status bag_route_open(weft_comm *comm, const bag_route_desc *desc, bag_route *route);
 void bag_route_close(bag_route *route);
 
 /*
  * Fills route->bags and route->first.
  * bags     of this rank; or, with samples_of, of all ranks in the order of ranks, the same on each
  * samples_of [ranks] samples of each rank; NULL: bags are of this rank
- * columns  numbers of a sample that will travel
+ * columns  numbers of a sample that will travel; 0: none by this route
  * WEFT_ERR_INTERNAL: more keys than `most`, or samples_of that does not add up to bags. Collective; bags live until
  * the last of the calls.
  */

@@ -6,7 +6,8 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "embed/exchange/embed_internal.h"
+#include "embed/embed_key.h"
+#include "embed/exchange/embed_table.h"
 #include "embed/rows/row_shard.h"
 
 enum { RANKS_MOST = 99999 };
@@ -57,24 +58,58 @@ static weft_status look_for(const char *folder, const char *prefix, int keep, bo
     return status;
 }
 
-/* Ranks that write: one, where all hold the same rows. */
-static int writers(const embed_table *t)
+/* Files of a group: one, where all ranks hold the same rows, else one a rank. */
+static int files_of(const embed_group *group)
 {
-    return t->desc.mode == EMBED_REPLICATE ? 1 : comm_size(t->comm);
+    return group->desc.mode == EMBED_REPLICATE ? 1 : comm_size(group->comm);
+}
+
+/* A file of this rank's. */
+typedef struct own_file {
+    const embed_group *group;
+    int number; /* of all files of the table */
+} own_file;
+
+/* Groups of fields have files of their own, one behind the other. [out] files: [groups]. Returns how many of them this
+ * rank writes; [out] all: of all ranks. */
+static int list_files(const embed_table *t, own_file files[EMBED_MODES_COUNT], int *all)
+{
+    const int rank = comm_rank(t->comm);
+    int own = 0;
+    *all = 0;
+    for (int g = 0; g < t->groups; ++g) {
+        const int count = files_of(t->group[g].rows);
+        if (rank < count) {
+            files[own++] = (own_file){t->group[g].rows, *all + rank};
+        }
+        *all += count;
+    }
+    return own;
 }
 
 weft_status embed_save(const embed_table *t, const char *folder, const char *prefix, uint64_t mark)
 {
-    const int rank = comm_rank(t->comm), ranks = writers(t);
+    own_file files[EMBED_MODES_COUNT];
     char path[FILE_PATH_MAX];
-    int found = 0;
-    weft_status status = rank == 0 ? look_for(folder, prefix, ranks, true, &found) : WEFT_OK;
+    int all = 0, found = 0;
+    const int own = list_files(t, files, &all);
+    weft_status status = comm_rank(t->comm) == 0 ? look_for(folder, prefix, all, true, &found) : WEFT_OK;
     WEFT_TRY(comm_agree(t->comm, status));
-    if (rank >= ranks) {
-        return WEFT_OK;
+    row_store *whole = NULL; /* there is one group in mode columns at most */
+    for (int g = 0; g < t->groups; ++g) {
+        const embed_group *group = t->group[g].rows;
+        WEFT_TRY(group->desc.mode == EMBED_COLUMNS ? embed_group_join_columns(group, &whole) : WEFT_OK);
     }
-    WEFT_TRY(path_of(path, folder, prefix, rank, ranks));
-    return row_shard_write(t->store, mark, path);
+    status = WEFT_OK;
+    for (int i = 0; i < own && status == WEFT_OK; ++i) {
+        const embed_group *group = files[i].group;
+        status = path_of(path, folder, prefix, files[i].number, all);
+        status = status == WEFT_OK
+                     ? row_shard_write(group->desc.mode == EMBED_COLUMNS ? whole : group->store, mark, path)
+                     : status;
+    }
+    row_store_close(whole);
+    return status;
 }
 
 /* Bytes of a file, by blocks. */
@@ -99,17 +134,18 @@ static weft_status copy_file(const char *from, const char *to)
 weft_status embed_copy_files(const embed_table *t, const char *from, const char *prefix, const char *to,
                              const char *to_prefix)
 {
-    const int rank = comm_rank(t->comm), ranks = writers(t);
+    own_file files[EMBED_MODES_COUNT];
     char source[FILE_PATH_MAX], goal[FILE_PATH_MAX];
-    int found = 0;
-    weft_status status = rank == 0 ? look_for(to, to_prefix, ranks, true, &found) : WEFT_OK;
+    int all = 0, found = 0;
+    const int own = list_files(t, files, &all);
+    weft_status status = comm_rank(t->comm) == 0 ? look_for(to, to_prefix, all, true, &found) : WEFT_OK;
     WEFT_TRY(comm_agree(t->comm, status));
-    if (rank >= ranks) {
-        return WEFT_OK;
+    for (int i = 0; i < own; ++i) {
+        WEFT_TRY(path_of(source, from, prefix, files[i].number, all));
+        WEFT_TRY(path_of(goal, to, to_prefix, files[i].number, all));
+        WEFT_TRY(copy_file(source, goal));
     }
-    WEFT_TRY(path_of(source, from, prefix, rank, ranks));
-    WEFT_TRY(path_of(goal, to, to_prefix, rank, ranks));
-    return copy_file(source, goal);
+    return WEFT_OK;
 }
 
 weft_status embed_remove_files(const char *folder, const char *prefix)
@@ -163,27 +199,36 @@ weft_status embed_files_visit(const char *folder, const char *prefix, embed_file
 
 /* ---- into a table ------------------------------------------------------------------------------------------------ */
 
-typedef struct owned_by {
-    uint64_t seed;
-    int rank, ranks;
-} owned_by;
+/* The keys of a file that a group holds on this rank. */
+typedef struct held_keys {
+    const embed_table *table;
+    int group;
+    bool all; /* of the ranks */
+} held_keys;
 
 static bool is_mine(uint64_t key, const void *context)
 {
-    const owned_by *me = context;
-    return row_route_owner(key, me->seed, me->ranks) == me->rank;
+    const held_keys *mine = context;
+    const embed_table *t = mine->table;
+    const int field = embed_key_field(key);
+    const int group = field < t->desc.fields ? t->place[field].group : 0; /* a key of no field: any group has it */
+    return group == mine->group &&
+           (mine->all || row_route_owner(key, t->group[group].rows->seed, comm_size(t->comm)) == comm_rank(t->comm));
 }
 
 weft_status embed_load(embed_table *t, const char *folder, const char *prefix, uint64_t mark)
 {
-    const owned_by me = {t->seed, comm_rank(t->comm), comm_size(t->comm)};
     char path[FILE_PATH_MAX];
     int found = 0;
     WEFT_TRY(find_files(folder, prefix, &found));
     WEFT_TRY(embed_clear(t, t->desc.seed));
-    for (int p = 0; p < found; ++p) {
-        WEFT_TRY(path_of(path, folder, prefix, p, found));
-        WEFT_TRY(row_shard_read(path, mark, t->desc.mode == EMBED_REPLICATE ? NULL : is_mine, &me, t->store));
+    for (int g = 0; g < t->groups; ++g) {
+        embed_group *group = t->group[g].rows;
+        const held_keys mine = {t, g, embed_group_shares_keys(group)};
+        for (int p = 0; p < found; ++p) {
+            WEFT_TRY(path_of(path, folder, prefix, p, found));
+            WEFT_TRY(row_shard_read(path, mark, is_mine, &mine, group->store));
+        }
     }
     return WEFT_OK;
 }

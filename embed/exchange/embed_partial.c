@@ -3,7 +3,7 @@
 
 #include "embed/pool/pool_sums.h"
 
-weft_status embed_partial_rows(embed_table *t, const embed_bags *view, bool training)
+weft_status embed_partial_rows(embed_group *t, const embed_bags *view, bool training)
 {
     WEFT_TRY(bag_index_fill(&t->index, view));
     t->owned = t->index.distinct;
@@ -15,7 +15,7 @@ weft_status embed_partial_rows(embed_table *t, const embed_bags *view, bool trai
     return WEFT_OK;
 }
 
-static void add_up(const embed_table *t, const embed_bags *view, const partial_terms *terms, float *total, int64_t ld)
+static void add_up(const embed_group *t, const embed_bags *view, const partial_terms *terms, float *total, int64_t ld)
 {
     pool_rows(&t->index, view, terms->value, terms->stride, terms->stride, total, ld);
     if (terms->square != NULL) {
@@ -23,7 +23,7 @@ static void add_up(const embed_table *t, const embed_bags *view, const partial_t
     }
 }
 
-weft_status embed_partial_sums(embed_table *t, const embed_bags *view, const partial_terms *terms, float *total,
+weft_status embed_partial_sums(embed_group *t, const embed_bags *view, const partial_terms *terms, float *total,
                                int64_t ld)
 {
     const int64_t *first = t->bags.first;
@@ -40,7 +40,7 @@ weft_status embed_partial_sums(embed_table *t, const embed_bags *view, const par
     return bag_route_totals(&t->bags, total, ld);
 }
 
-weft_status embed_partial_forward(embed_table *t, const embed_bags *bags, bool training, float *pooled, int64_t ld)
+weft_status embed_partial_forward(embed_group *t, const embed_bags *bags, bool training, float *pooled, int64_t ld)
 {
     partial_terms terms = {.stride = t->stride, .square_ld = 1, .square_at = embed_columns(t) - 1};
     WEFT_TRY(bag_route_bags(&t->bags, bags, NULL, embed_columns(t)));
@@ -55,7 +55,7 @@ weft_status embed_partial_forward(embed_table *t, const embed_bags *bags, bool t
     return embed_partial_sums(t, &t->bags.bags, &terms, pooled, ld);
 }
 
-weft_status embed_partial_backward(embed_table *t, const float *dpooled, int64_t ld, double rate)
+weft_status embed_partial_backward(embed_group *t, const float *dpooled, int64_t ld, double rate)
 {
     const float *all = NULL;
     int64_t all_ld = 0;

@@ -2,10 +2,10 @@
  * of all ranks, and their sums. */
 #pragma once
 
-#include "embed/exchange/embed_internal.h"
+#include "embed/exchange/embed_group.h"
 
 /* t->bags.bags are there. Fills t->index from `view`, bags with the same keys, and t->number. Local. */
-weft_status embed_partial_rows(embed_table *t, const embed_bags *view, bool training);
+weft_status embed_partial_rows(embed_group *t, const embed_bags *view, bool training);
 /* The terms of each key, which partial sums add up. */
 typedef struct partial_terms {
     const float *value; /* [t->index.distinct, stride] */
@@ -16,5 +16,5 @@ typedef struct partial_terms {
 
 /* total: [samples of this rank, t->bags.columns], of `view` the sums of terms; a sample of view has view->fields *
  * stride columns, and what stands in column square_at is replaced. Collective. */
-weft_status embed_partial_sums(embed_table *t, const embed_bags *view, const partial_terms *terms, float *total,
+weft_status embed_partial_sums(embed_group *t, const embed_bags *view, const partial_terms *terms, float *total,
                                int64_t ld);

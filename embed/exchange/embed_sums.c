@@ -17,7 +17,7 @@
 #include "embed/exchange/embed_partial.h"
 #include "embed/pool/pool_sums.h"
 
-int embed_sums_columns(const embed_table *t, const embed_sums *sums)
+int embed_group_sums_columns(const embed_group *t, const embed_sums *sums)
 {
     return (sums->rows ? t->stride : 0) + (sums->squares ? 1 : 0) + sums->products;
 }
@@ -31,7 +31,7 @@ static int64_t first_key_of(const bag_index *index, int field)
     return field < EMBED_FIELDS_MOST ? first : index->distinct;
 }
 
-static weft_status check_fields(const embed_table *t)
+static weft_status check_fields(const embed_group *t)
 {
     const int64_t keys = t->index.distinct;
     if (keys == 0 || embed_key_field(t->index.key[keys - 1]) < t->desc.fields) {
@@ -44,7 +44,7 @@ static weft_status check_fields(const embed_table *t)
 /* ---- forward ----------------------------------------------------------------------------------------------------- */
 
 /* All keys of a sample in one bag. */
-static weft_status join_bags(embed_table *t, embed_bags *view)
+static weft_status join_bags(embed_group *t, embed_bags *view)
 {
     const embed_bags *all = &t->bags.bags;
     if (t->sample_at == NULL || all->samples > t->samples) {
@@ -62,17 +62,17 @@ static weft_status join_bags(embed_table *t, embed_bags *view)
     return WEFT_OK;
 }
 
-static int64_t column_of_squares(const embed_table *t)
+static int64_t column_of_squares(const embed_group *t)
 {
     return t->sums.rows ? t->stride : 0;
 }
 
-static bool squares_apart(const embed_table *t)
+static bool squares_apart(const embed_group *t)
 {
     return t->sums.squares && t->index.weighted;
 }
 
-static void give(const embed_table *t, int64_t i, int columns)
+static void give(const embed_group *t, int64_t i, int columns)
 {
     const embed_sums *sums = &t->sums;
     const float *row = t->number + i * t->stride;
@@ -100,9 +100,9 @@ static void give(const embed_table *t, int64_t i, int columns)
     }
 }
 
-static weft_status give_all(embed_table *t, bool training, embed_bags *view)
+static weft_status give_all(embed_group *t, bool training, embed_bags *view)
 {
-    const int columns = embed_sums_columns(t, &t->sums);
+    const int columns = embed_group_sums_columns(t, &t->sums);
     WEFT_TRY(join_bags(t, view));
     WEFT_TRY(embed_partial_rows(t, view, training));
     WEFT_TRY(check_fields(t));
@@ -114,12 +114,11 @@ static weft_status give_all(embed_table *t, bool training, embed_bags *view)
     return WEFT_OK;
 }
 
-weft_status embed_sums_forward(embed_table *t, const embed_sums *sums, const embed_bags *bags,
-                               const int64_t *samples_of, bool training, float *total, int64_t ld)
+weft_status embed_group_sums_forward(embed_group *t, const embed_sums *sums, const embed_bags *bags,
+                                     const int64_t *samples_of, bool training, float *total, int64_t ld)
 {
-    const int columns = embed_sums_columns(t, sums);
+    const int columns = embed_group_sums_columns(t, sums);
     embed_bags view = {0};
-    WEFT_CHECK(t->desc.mode == EMBED_DES, WEFT_ERR_INTERNAL, "sums of samples need a table of mode des");
     assert(columns > 0 && (bags->samples == 0 || bags->fields == t->desc.fields));
     t->sums = *sums;
     WEFT_TRY(bag_route_bags(&t->bags, bags, samples_of, columns));
@@ -136,7 +135,7 @@ weft_status embed_sums_forward(embed_table *t, const embed_sums *sums, const emb
 /* ---- backward ---------------------------------------------------------------------------------------------------- */
 
 /* The gradient of row i, of that of what it gave. */
-static void take_back(const embed_table *t, int64_t i, int columns)
+static void take_back(const embed_group *t, int64_t i, int columns)
 {
     const embed_sums *sums = &t->sums;
     const float *row = t->number + i * t->stride, *from = t->given + i * columns;
@@ -164,7 +163,7 @@ static void take_back(const embed_table *t, int64_t i, int columns)
 }
 
 /* dweight [fields * stride, products]; each field by one thread, in the order of keys. */
-static void weight_gradient(const embed_table *t, int columns, float *dweight)
+static void weight_gradient(const embed_group *t, int columns, float *dweight)
 {
     const int64_t products = t->sums.products;
     memset(dweight, 0, (size_t)(t->desc.fields * t->stride * products) * sizeof *dweight);
@@ -183,9 +182,9 @@ static void weight_gradient(const embed_table *t, int columns, float *dweight)
     }
 }
 
-weft_status embed_sums_backward(embed_table *t, const float *dtotal, int64_t ld, double rate, float *dweight)
+weft_status embed_group_sums_backward(embed_group *t, const float *dtotal, int64_t ld, double rate, float *dweight)
 {
-    const int columns = embed_sums_columns(t, &t->sums);
+    const int columns = embed_group_sums_columns(t, &t->sums);
     const float *all = NULL;
     int64_t all_ld = 0;
     WEFT_TRY(bag_route_gradients(&t->bags, dtotal, ld, &all, &all_ld));

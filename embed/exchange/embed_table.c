@@ -1,13 +1,28 @@
-/* embed/exchange/embed_table.c: see embed/embed.h. Rows of this rank are in embed/rows, messages in row_route.c, files
- * in embed_files.c. */
+/* embed/exchange/embed_table.c: see embed/embed.h and embed/exchange/embed_table.h; files are in embed_files.c. */
+#include "embed/exchange/embed_table.h"
+
 #include <assert.h>
-#include <stddef.h>
 #include <string.h>
 
-#include "embed/exchange/embed_internal.h"
-#include "embed/pool/pool_sums.h"
+#include "base/integer/integers.h"
+#include "base/integer/mix.h"
 
 /* ---- open and close ---------------------------------------------------------------------------------------------- */
+
+static embed_mode mode_of(const embed_desc *d, int field)
+{
+    return d->mode_of == NULL ? d->mode : (embed_mode)d->mode_of[field];
+}
+
+/* Of the modes of all fields, as a number that a double holds. */
+static double modes_hash(const embed_desc *d)
+{
+    uint64_t hash = 0;
+    for (int f = 0; f < d->fields; ++f) {
+        hash = mix64(hash + (uint64_t)mode_of(d, f) + 1);
+    }
+    return (double)(hash >> 32);
+}
 
 static weft_status check_desc(weft_comm *comm, const embed_desc *d)
 {
@@ -25,7 +40,7 @@ static weft_status check_desc(weft_comm *comm, const embed_desc *d)
                            (double)d->seed,
                            (double)d->admit_after,
                            (double)d->expire_after,
-                           d->mode,
+                           modes_hash(d),
                            d->squares,
                            d->weighted};
     enum { MEMBERS = sizeof mine / sizeof *mine };
@@ -43,13 +58,33 @@ static weft_status check_desc(weft_comm *comm, const embed_desc *d)
     return WEFT_OK;
 }
 
-static weft_status open_route(embed_table *t, int64_t most)
+bool embed_splits_columns(embed_rule rule, int stride, int ranks)
 {
-    WEFT_TRY(comm_allreduce(t->comm, &most, 1, WEFT_DTYPE_I64, COMM_MAX));
-    if (t->desc.mode == EMBED_DES) {
-        return comm_agree(t->comm, bag_route_open(t->comm, t->desc.fields, t->desc.weighted, most, t->seed, &t->bags));
+    return ranks == 1 || (rule != EMBED_ROW_ADAGRAD && stride >= ranks);
+}
+
+/* The group of a mode that some field has; it is opened with the fields that it gets. */
+static weft_status open_group(embed_table *t, const embed_desc *desc, embed_mode mode, int64_t most)
+{
+    table_group *group = &t->group[t->groups];
+    for (int f = 0; f < desc->fields; ++f) {
+        if (mode_of(desc, f) == mode) {
+            t->place[f] = (field_place){t->groups, group->fields++};
+        }
     }
-    return row_route_open(t->comm, t->stride, most, t->seed, t->desc.mode == EMBED_REPLICATE, &t->route);
+    if (group->fields == 0) {
+        return WEFT_OK;
+    }
+    embed_desc of_group = t->desc;
+    of_group.fields = group->fields;
+    of_group.mode = mode == EMBED_COLUMNS && comm_size(t->comm) == 1 ? EMBED_ALL_TO_ALL : mode;
+    t->groups += 1;
+    WEFT_CHECK(mode != EMBED_COLUMNS || embed_splits_columns(desc->rule, t->stride, comm_size(t->comm)), WEFT_ERR_USAGE,
+               "rows of %d numbers%s cannot be split by columns among %d ranks: take another mode%s", t->stride,
+               desc->rule == EMBED_ROW_ADAGRAD ? " that are updated by row-adagrad, a sum of squares for all," : "",
+               comm_size(t->comm),
+               desc->rule == EMBED_ROW_ADAGRAD ? ", or another rule" : ", or no more ranks than numbers");
+    return embed_group_open(t->comm, &of_group, most, &group->rows);
 }
 
 weft_status embed_open(weft_comm *comm, const embed_desc *desc, int64_t most, embed_table **table)
@@ -58,16 +93,16 @@ weft_status embed_open(weft_comm *comm, const embed_desc *desc, int64_t most, em
     *table = NULL;
     WEFT_TRY(check_desc(comm, desc));
     weft_status status = WEFT_NEW_ZERO(&t, 1, WEFT_MEM_ROWS);
+    status = status == WEFT_OK ? WEFT_NEW(&t->place, desc->fields, WEFT_MEM_ROWS) : status;
+    status = comm_agree(comm, status);
     if (status == WEFT_OK) {
         t->comm = comm;
         t->desc = *desc;
-        t->seed = desc->seed;
-        status = row_store_open(desc, &t->store);
+        t->desc.mode_of = NULL;
+        t->stride = desc->width + desc->linear;
     }
-    status = comm_agree(comm, status);
-    if (status == WEFT_OK) {
-        t->stride = row_store_stride(t->store);
-        status = open_route(t, most);
+    for (int m = 0; m < EMBED_MODES_COUNT && status == WEFT_OK; ++m) {
+        status = open_group(t, desc, (embed_mode)m, most);
     }
     if (status != WEFT_OK) {
         embed_close(t);
@@ -80,173 +115,215 @@ weft_status embed_open(weft_comm *comm, const embed_desc *desc, int64_t most, em
 void embed_close(embed_table *t)
 {
     if (t != NULL) {
-        row_store_close(t->store);
-        row_route_close(&t->route);
-        bag_route_close(&t->bags);
-        bag_index_free(&t->index);
-        WEFT_FREE_ALL(t->row, t->gradient, t->square, t->sample_at, t->number, t->given, t);
+        for (int g = 0; g < EMBED_MODES_COUNT; ++g) {
+            table_group *group = &t->group[g];
+            embed_group_close(group->rows);
+            WEFT_FREE_ALL(group->at, group->key, group->weight, group->number);
+        }
+        WEFT_FREE_ALL(t->place, t);
     }
 }
 
 weft_status embed_clear(embed_table *t, uint64_t seed)
 {
-    embed_desc desc = t->desc;
-    row_store *store = NULL;
-    desc.seed = seed;
-    WEFT_TRY(row_store_open(&desc, &store));
-    const row_figures gone = row_store_figures(t->store);
-    t->past.made += gone.made;
-    t->past.refused += gone.refused;
-    t->past.expired += gone.expired;
-    row_store_close(t->store);
-    t->store = store;
-    t->desc = desc; /* which rank owns a key stays a matter of the first seed */
+    for (int g = 0; g < t->groups; ++g) {
+        WEFT_TRY(embed_group_clear(t->group[g].rows, seed));
+    }
+    t->desc.seed = seed;
     return WEFT_OK;
 }
 
 weft_status embed_measure(const embed_table *t, embed_figures *figures)
 {
-    const row_figures own = row_store_figures(t->store);
-    const embed_figures *past = &t->past;
-    int64_t sum[] = {own.rows, own.waiting, own.made + past->made, own.refused + past->refused,
-                     own.expired + past->expired};
-    int64_t bytes = own.bytes;
-    if (t->desc.mode == EMBED_REPLICATE && comm_rank(t->comm) > 0) {
-        memset(sum, 0, sizeof sum); /* the rows of rank 0 */
+    enum { SENT = 5, SUMS = SENT + EMBED_MODES_COUNT };
+    int64_t sum[SUMS] = {0}, bytes = 0;
+    for (int g = 0; g < t->groups; ++g) {
+        const embed_figures own = embed_group_figures(t->group[g].rows);
+        const int64_t part[SENT] = {own.rows, own.waiting, own.made, own.refused, own.expired};
+        for (int i = 0; i < SENT; ++i) {
+            sum[i] += part[i];
+        }
+        sum[SENT + (int)t->group[g].rows->desc.mode] = t->group[g].sent;
+        bytes += own.bytes;
     }
-    WEFT_TRY(comm_allreduce(t->comm, sum, sizeof sum / sizeof *sum, WEFT_DTYPE_I64, COMM_SUM));
+    WEFT_TRY(comm_allreduce(t->comm, sum, SUMS, WEFT_DTYPE_I64, COMM_SUM));
     WEFT_TRY(comm_allreduce(t->comm, &bytes, 1, WEFT_DTYPE_I64, COMM_MAX));
     *figures = (embed_figures){
         .rows = sum[0], .waiting = sum[1], .made = sum[2], .refused = sum[3], .expired = sum[4], .bytes = bytes};
+    memcpy(figures->sent, sum + SENT, sizeof figures->sent);
     return WEFT_OK;
+}
+
+/* ---- parts of a batch -------------------------------------------------------------------------------------------- */
+
+/* A group's columns of a sample, and whether squares stand behind them. */
+static int64_t group_columns(const embed_table *t, const table_group *group)
+{
+    return (int64_t)group->fields * t->stride + t->desc.squares;
+}
+
+static weft_status reserve(const embed_table *t, table_group *group, int64_t samples, int64_t keys)
+{
+    const int64_t bags = samples * group->fields;
+    if (group->at == NULL || bags > group->bags_held) {
+        weft_free(group->at);
+        group->at = NULL;
+        WEFT_TRY(WEFT_NEW(&group->at, bags + 1, WEFT_MEM_ROWS));
+        group->bags_held = bags;
+    }
+    if (keys > group->keys_held) {
+        WEFT_FREE_ALL(group->key, group->weight);
+        group->key = NULL;
+        group->weight = NULL;
+        group->keys_held = 0;
+        WEFT_TRY(WEFT_NEW(&group->key, keys + keys / 2, WEFT_MEM_ROWS));
+        WEFT_TRY(t->desc.weighted ? WEFT_NEW(&group->weight, keys + keys / 2, WEFT_MEM_ROWS) : WEFT_OK);
+        group->keys_held = keys + keys / 2;
+    }
+    return embed_take_floats(&group->number, &group->numbers, samples * group_columns(t, group));
+}
+
+/* The bags of each group's fields. */
+static weft_status part_bags(embed_table *t, const embed_bags *bags)
+{
+    int64_t keys[EMBED_MODES_COUNT] = {0};
+    for (int64_t b = 0; b < bags->samples * bags->fields; ++b) {
+        keys[t->place[b % bags->fields].group] += bags->at[b + 1] - bags->at[b];
+    }
+    for (int g = 0; g < t->groups; ++g) {
+        table_group *to = &t->group[g];
+        WEFT_TRY(reserve(t, to, bags->samples, keys[g]));
+        to->at[0] = 0;
+        to->bags = (embed_bags){.samples = bags->samples,
+                                .fields = to->fields,
+                                .at = to->at,
+                                .key = to->key,
+                                .weight = bags->weight == NULL ? NULL : to->weight};
+    }
+    for (int64_t s = 0; s < bags->samples; ++s) {
+        for (int f = 0; f < bags->fields; ++f) {
+            const int64_t first = bags->at[s * bags->fields + f], last = bags->at[s * bags->fields + f + 1];
+            table_group *to = &t->group[t->place[f].group];
+            int64_t *at = to->at + s * to->fields + t->place[f].place;
+            at[1] = at[0] + last - first;
+            for (int64_t k = first; k < last; ++k) {
+                to->key[at[0] + k - first] = bags->key[k];
+            }
+            for (int64_t k = first; k < last && bags->weight != NULL; ++k) {
+                to->weight[at[0] + k - first] = bags->weight[k];
+            }
+        }
+    }
+    return WEFT_OK;
+}
+
+/* Sums of groups go to their columns; those of squares are added up. */
+static void join_columns(const embed_table *t, int64_t samples, float *pooled, int64_t ld)
+{
+    const int64_t stride = t->stride;
+#pragma omp parallel for schedule(static)
+    for (int64_t s = 0; s < samples; ++s) {
+        float *to = pooled + s * ld;
+        float squares = 0;
+        for (int f = 0; f < t->desc.fields; ++f) {
+            const table_group *group = &t->group[t->place[f].group];
+            memcpy(to + f * stride, group->number + s * group_columns(t, group) + t->place[f].place * stride,
+                   (size_t)stride * sizeof *to);
+        }
+        for (int g = 0; g < t->groups && t->desc.squares; ++g) {
+            const int64_t columns = group_columns(t, &t->group[g]);
+            squares += t->group[g].number[(s + 1) * columns - 1];
+            to[t->desc.fields * stride] = squares;
+        }
+    }
+}
+
+static void part_columns(const embed_table *t, int64_t samples, const float *dpooled, int64_t ld)
+{
+    const int64_t stride = t->stride;
+#pragma omp parallel for schedule(static)
+    for (int64_t s = 0; s < samples; ++s) {
+        const float *from = dpooled + s * ld;
+        for (int f = 0; f < t->desc.fields; ++f) {
+            const table_group *group = &t->group[t->place[f].group];
+            memcpy(group->number + s * group_columns(t, group) + t->place[f].place * stride, from + f * stride,
+                   (size_t)stride * sizeof *from);
+        }
+        for (int g = 0; g < t->groups && t->desc.squares; ++g) {
+            const int64_t columns = group_columns(t, &t->group[g]);
+            t->group[g].number[(s + 1) * columns - 1] = from[t->desc.fields * stride];
+        }
+    }
 }
 
 /* ---- a batch ----------------------------------------------------------------------------------------------------- */
 
-weft_status embed_take_rows(embed_table *t, int64_t rows)
+/* Bytes of rows that this rank sent. */
+static int64_t sent_so_far(const embed_table *t)
 {
-    if (rows <= t->rows) {
-        return WEFT_OK;
-    }
-    const int64_t room = rows + rows / 2;
-    weft_free(t->row);
-    t->row = NULL;
-    t->rows = 0;
-    WEFT_TRY(WEFT_NEW(&t->row, room, WEFT_MEM_ROWS));
-    t->rows = room;
-    return WEFT_OK;
+    return (int64_t)comm_lane_stats(t->comm, COMM_LANE_ROWS).bytes_sent;
 }
 
-weft_status embed_touch(embed_table *t, const uint64_t *key, const int32_t *times, bool training)
+/* What was sent since `before` counts for the group. Returns `status`. */
+static weft_status count_sent(embed_table *t, table_group *group, int64_t before, weft_status status)
 {
-    const int64_t batches = training && t->desc.expire_after > 0 ? row_store_figures(t->store).batches : 0;
-    if (batches > 0 && batches % t->desc.expire_after == 0) {
-        row_store_expire(t->store);
-    }
-    return row_store_touch(t->store, key, times, t->owned, training, t->row);
-}
-
-static weft_status find_rows(embed_table *t, bool training)
-{
-    const uint64_t *key = NULL;
-    const int32_t *times = NULL;
-    WEFT_TRY(row_route_keys(&t->route, &t->index, training, &key, &times, &t->owned));
-    WEFT_TRY(embed_take_rows(t, t->owned));
-    WEFT_TRY(embed_touch(t, key, times, training));
-    row_store_read(t->store, t->row, t->owned, row_route_values(&t->route), t->stride);
-    return WEFT_OK;
+    group->sent += sent_so_far(t) - before;
+    return status;
 }
 
 weft_status embed_forward(embed_table *t, const embed_bags *bags, bool training, float *pooled, int64_t ld)
 {
-    const int64_t keys = bags->samples > 0 ? bags->at[bags->samples * bags->fields] : 0;
-    assert(bags->samples == 0 || bags->fields == t->desc.fields);
-    assert(bags->weight == NULL || t->desc.weighted);
-    if (t->desc.mode == EMBED_DES) {
-        return embed_partial_forward(t, bags, training, pooled, ld);
+    if (t->groups == 1) {
+        const int64_t before = sent_so_far(t);
+        return count_sent(t, t->group, before, embed_group_forward(t->group->rows, bags, training, pooled, ld));
     }
-    weft_status status = bag_index_fill(&t->index, bags);
-    status = status == WEFT_OK ? embed_take_squares(t) : status;
-    if (status == WEFT_OK && comm_size(t->comm) > 1 && keys > t->route.most) {
-        status = weft_fail(WEFT_ERR_INTERNAL, "a batch of %lld keys, and messages are for %lld", (long long)keys,
-                           (long long)t->route.most);
+    WEFT_TRY(comm_agree(t->comm, part_bags(t, bags)));
+    for (int g = 0; g < t->groups; ++g) {
+        table_group *group = &t->group[g];
+        const int64_t before = sent_so_far(t);
+        WEFT_TRY(count_sent(
+            t, group, before,
+            embed_group_forward(group->rows, &group->bags, training, group->number, group_columns(t, group))));
     }
-    WEFT_TRY(comm_agree(t->comm, status));
-    WEFT_TRY(comm_agree(t->comm, find_rows(t, training)));
-    WEFT_TRY(row_route_rows(&t->route, &t->value));
-    pool_rows(&t->index, bags, t->value, t->stride, t->stride, pooled, ld);
-    if (t->desc.squares) {
-        embed_square_rows(t);
-        pool_squares(&t->index, bags, t->square, 1, pooled + embed_columns(t) - 1, ld);
-    }
-    return WEFT_OK;
-}
-
-weft_status embed_take_floats(float **block, int64_t *held, int64_t count)
-{
-    if (count <= *held) {
-        return WEFT_OK;
-    }
-    const int64_t room = count + count / 2;
-    weft_free(*block);
-    *block = NULL;
-    *held = 0;
-    WEFT_TRY(WEFT_NEW(block, room, WEFT_MEM_ROWS));
-    *held = room;
-    return WEFT_OK;
-}
-
-weft_status embed_take_gradients(embed_table *t)
-{
-    return embed_take_floats(&t->gradient, &t->gradients, t->index.distinct * t->stride);
-}
-
-weft_status embed_take_squares(embed_table *t)
-{
-    return t->desc.squares ? embed_take_floats(&t->square, &t->squares, t->index.distinct) : WEFT_OK;
-}
-
-void embed_square_rows(embed_table *t)
-{
-#pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < t->index.distinct; ++i) {
-        const float *row = t->value + i * t->stride;
-        float sum = 0;
-        for (int j = 0; j < t->desc.width; ++j) {
-            sum += row[j] * row[j];
-        }
-        t->square[i] = sum;
-    }
-}
-
-void embed_add_squares(embed_table *t, const float *dpooled, int64_t ld)
-{
-    pool_square_gradients(&t->index, t->desc.fields, dpooled + embed_columns(t) - 1, ld, t->square, 1);
-#pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < t->index.distinct; ++i) {
-        for (int j = 0; j < t->desc.width; ++j) {
-            t->gradient[i * t->stride + j] += 2 * t->square[i] * t->value[i * t->stride + j];
-        }
-    }
-}
-
-static weft_status sum_gradients(embed_table *t, const float *dpooled, int64_t ld)
-{
-    WEFT_TRY(embed_take_gradients(t));
-    pool_gradients(&t->index, t->desc.fields, dpooled, ld, t->stride, t->gradient, t->stride);
-    if (t->desc.squares) {
-        embed_add_squares(t, dpooled, ld);
-    }
+    join_columns(t, bags->samples, pooled, ld);
     return WEFT_OK;
 }
 
 weft_status embed_backward(embed_table *t, const float *dpooled, int64_t ld, double rate)
 {
-    if (t->desc.mode == EMBED_DES) {
-        return embed_partial_backward(t, dpooled, ld, rate);
+    if (t->groups == 1) {
+        const int64_t before = sent_so_far(t);
+        return count_sent(t, t->group, before, embed_group_backward(t->group->rows, dpooled, ld, rate));
     }
-    WEFT_TRY(comm_agree(t->comm, sum_gradients(t, dpooled, ld)));
-    WEFT_TRY(row_route_gradients(&t->route, t->gradient));
-    row_store_update(t->store, t->row, t->owned, row_route_values(&t->route), t->stride, rate);
+    part_columns(t, t->group->bags.samples, dpooled, ld);
+    for (int g = 0; g < t->groups; ++g) {
+        table_group *group = &t->group[g];
+        const int64_t before = sent_so_far(t);
+        WEFT_TRY(count_sent(t, group, before,
+                            embed_group_backward(group->rows, group->number, group_columns(t, group), rate)));
+    }
     return WEFT_OK;
+}
+
+/* ---- sums of samples --------------------------------------------------------------------------------------------- */
+
+int embed_sums_columns(const embed_table *t, const embed_sums *sums)
+{
+    return embed_group_sums_columns(t->group->rows, sums);
+}
+
+weft_status embed_sums_forward(embed_table *t, const embed_sums *sums, const embed_bags *bags,
+                               const int64_t *samples_of, bool training, float *total, int64_t ld)
+{
+    const int64_t before = sent_so_far(t);
+    WEFT_CHECK(t->groups == 1 && t->group->rows->desc.mode == EMBED_DES, WEFT_ERR_INTERNAL,
+               "sums of samples need a table of mode des");
+    return count_sent(t, t->group, before,
+                      embed_group_sums_forward(t->group->rows, sums, bags, samples_of, training, total, ld));
+}
+
+weft_status embed_sums_backward(embed_table *t, const float *dtotal, int64_t ld, double rate, float *dweight)
+{
+    const int64_t before = sent_so_far(t);
+    return count_sent(t, t->group, before, embed_group_sums_backward(t->group->rows, dtotal, ld, rate, dweight));
 }

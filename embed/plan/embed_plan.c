@@ -1,7 +1,14 @@
 /* embed/plan/embed_plan.c: see embed/plan/embed_plan.h. */
 #include "embed/plan/embed_plan.h"
 
+#include <assert.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/integer/integers.h"
+#include "embed/embed_key.h"
 #include "embed/exchange/row_route.h"
+#include "embed/exchange/split_route.h"
 
 enum {
     NUMBER_BYTES = sizeof(float),
@@ -12,34 +19,109 @@ enum {
     WEIGHT_BYTES = 4
 };
 
+/* Numbers of a row whose columns this rank would hold. */
+static int own_columns(const embed_counts *c, int rank)
+{
+    return split_route_first(c->stride, rank + 1, c->ranks) - split_route_first(c->stride, rank, c->ranks);
+}
+
 weft_status embed_counts_add(const embed_bags *bags, int rank, uint64_t seed, bag_index *index, embed_counts *counts)
 {
     WEFT_TRY(bag_index_fill(index, bags));
-    counts->samples += bags->samples;
-    counts->weighted = counts->weighted || bags->weight != NULL;
-    counts->distinct += index->distinct;
+    for (int f = 0; f < bags->fields; ++f) {
+        counts[f].samples += bags->samples;
+        counts[f].weighted = counts[f].weighted || bags->weight != NULL;
+        counts[f].kept += bags->samples * own_columns(&counts[f], rank);
+    }
     for (int64_t i = 0; i < index->distinct; ++i) {
-        const bool away = row_route_owner(index->key[i], seed, counts->ranks) != rank;
-        counts->distinct_away += away;
-        counts->keys_away += away ? index->times[i] : 0;
+        const int field = embed_key_field(index->key[i]);
+        assert(field < bags->fields);
+        const bool away = row_route_owner(index->key[i], seed, counts[field].ranks) != rank;
+        counts[field].distinct += 1;
+        counts[field].distinct_away += away;
+        counts[field].keys_away += away ? index->times[i] : 0;
+        counts[field].keys += index->times[i];
     }
     return WEFT_OK;
 }
 
-weft_status embed_counts_share(weft_comm *comm, const embed_bags *bags, uint64_t seed, bag_index *index,
+weft_status embed_counts_share(weft_comm *comm, const embed_bags *bags, int stride, uint64_t seed, bag_index *index,
                                embed_counts *counts)
 {
-    embed_counts own = {.ranks = comm_size(comm)};
-    WEFT_TRY(comm_agree(comm, embed_counts_add(bags, comm_rank(comm), seed, index, &own)));
-    int64_t sum[] = {own.samples, own.distinct, own.distinct_away, own.keys_away};
-    WEFT_TRY(comm_allreduce(comm, sum, 4, WEFT_DTYPE_I64, COMM_SUM));
-    *counts = (embed_counts){own.ranks, sum[0], sum[1], sum[2], sum[3], own.weighted};
-    return WEFT_OK;
+    enum { MEMBERS = 6 };
+    const int fields = bags->fields;
+    int64_t *sum = NULL;
+    weft_status status = WEFT_NEW(&sum, (int64_t)fields * MEMBERS, WEFT_MEM_WORKSPACE);
+    for (int f = 0; f < fields; ++f) {
+        counts[f] = (embed_counts){.ranks = comm_size(comm), .stride = stride};
+    }
+    status = status == WEFT_OK ? embed_counts_add(bags, comm_rank(comm), seed, index, counts) : status;
+    WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
+    for (int f = 0; f < fields; ++f) {
+        const embed_counts *c = &counts[f];
+        memcpy(sum + (ptrdiff_t)f * MEMBERS,
+               (int64_t[]){c->samples, c->distinct, c->distinct_away, c->keys_away, c->keys, c->kept},
+               MEMBERS * sizeof *sum);
+    }
+    WEFT_TRY_GOTO(comm_allreduce(comm, sum, (int64_t)fields * MEMBERS, WEFT_DTYPE_I64, COMM_SUM), status, done);
+    for (int f = 0; f < fields; ++f) {
+        const int64_t *of = sum + (ptrdiff_t)f * MEMBERS;
+        counts[f] =
+            (embed_counts){comm_size(comm), 1, of[0], of[1], of[2], of[3], counts[f].weighted, of[4], stride, 1, of[5]};
+    }
+done:
+    weft_free(sum);
+    return status;
+}
+
+embed_counts embed_counts_join(const embed_counts *a, const embed_counts *b)
+{
+    return (embed_counts){a->ranks,
+                          larger(a->batches, 1) + larger(b->batches, 1),
+                          a->samples + b->samples,
+                          a->distinct + b->distinct,
+                          a->distinct_away + b->distinct_away,
+                          a->keys_away + b->keys_away,
+                          a->weighted || b->weighted,
+                          a->keys + b->keys,
+                          a->stride,
+                          a->fields,
+                          a->kept + b->kept};
+}
+
+embed_counts embed_counts_sum(const embed_counts *counts, int fields, const uint8_t *mode_of, embed_mode mode)
+{
+    embed_counts sum = {.ranks = counts->ranks,
+                        .batches = counts->batches,
+                        .samples = counts->samples,
+                        .weighted = counts->weighted,
+                        .stride = counts->stride};
+    for (int f = 0; f < fields; ++f) {
+        if (mode_of == NULL || mode_of[f] == (uint8_t)mode) {
+            sum.distinct += counts[f].distinct;
+            sum.distinct_away += counts[f].distinct_away;
+            sum.keys_away += counts[f].keys_away;
+            sum.keys += counts[f].keys;
+            sum.kept += counts[f].kept;
+            sum.fields += 1;
+        }
+    }
+    return sum;
+}
+
+/* Keys of bags to all ranks; sums of columns to the ranks of samples, and gradients back. */
+static int64_t columns_bytes(const embed_counts *c, int64_t columns, int64_t pairs, int64_t bag)
+{
+    const int64_t others = c->ranks - 1, numbers = larger(c->fields, 1) * c->stride;
+    const int64_t squares = columns == numbers + 1;
+    const int64_t sums = c->samples * (numbers + others * squares) - c->kept;
+    return pairs * (COUNT_BYTES + bag) + others * c->keys * bag + 2 * (pairs * COUNT_BYTES + sums * NUMBER_BYTES);
 }
 
 int64_t embed_mode_bytes(embed_mode mode, const embed_counts *c, int stride, int64_t columns, bool whole)
 {
-    const int64_t others = c->ranks - 1, pairs = c->ranks * others, row = (int64_t)NUMBER_BYTES * stride;
+    const int64_t others = c->ranks - 1, row = (int64_t)NUMBER_BYTES * stride;
+    const int64_t pairs = larger(c->batches, 1) * c->ranks * others; /* in each of the batches */
     const int64_t bag = BAG_BYTES + (c->weighted ? WEIGHT_BYTES : 0);
     switch (mode) {
     case EMBED_REPLICATE: /* keys, gradients */
@@ -47,6 +129,8 @@ int64_t embed_mode_bytes(embed_mode mode, const embed_counts *c, int stride, int
     case EMBED_DES: /* bags, sums, gradients of sums */
         return (whole ? 0 : pairs * (COUNT_BYTES + bag) + c->keys_away * bag) +
                2 * (pairs * COUNT_BYTES + others * c->samples * columns * NUMBER_BYTES);
+    case EMBED_COLUMNS:
+        return c->stride == 0 ? INT64_MAX : columns_bytes(c, columns, pairs, bag);
     case EMBED_ALL_TO_ALL:
     case EMBED_MODE_AUTO:
         break;
@@ -62,6 +146,38 @@ embed_mode embed_mode_cheapest(const embed_counts *counts, int stride, int64_t c
         best = embed_mode_bytes((embed_mode)m, counts, stride, columns, whole) < least ? (embed_mode)m : best;
     }
     return best;
+}
+
+int64_t embed_modes_bytes(const embed_counts *counts, int fields, const uint8_t *mode_of, int stride, bool squares)
+{
+    int64_t bytes = 0;
+    for (int m = 0; m < EMBED_MODES_COUNT; ++m) {
+        int64_t own = 0;
+        for (int f = 0; f < fields; ++f) {
+            own += mode_of[f] == m;
+        }
+        const embed_counts of_mode = embed_counts_sum(counts, fields, mode_of, (embed_mode)m);
+        bytes += own == 0 ? 0 : embed_mode_bytes((embed_mode)m, &of_mode, stride, own * stride + squares, false);
+    }
+    return bytes;
+}
+
+bool embed_modes_cheapest(const embed_counts *counts, int fields, int stride, const bool *shares, uint8_t *mode_of)
+{
+    bool differ = false;
+    for (int f = 0; f < fields; ++f) {
+        int64_t least = INT64_MAX;
+        for (int m = 0; m < EMBED_MODES_COUNT; ++m) {
+            const int64_t bytes = embed_mode_bytes((embed_mode)m, &counts[f], stride, stride, false);
+            const bool by_keys = m == EMBED_ALL_TO_ALL || m == EMBED_DES; /* each on one rank */
+            if (bytes < least && (by_keys || shares[f])) {
+                least = bytes;
+                mode_of[f] = (uint8_t)m;
+            }
+        }
+        differ = differ || mode_of[f] != mode_of[0];
+    }
+    return differ;
 }
 
 int64_t embed_server_bytes(const embed_counts *counts, int stride)

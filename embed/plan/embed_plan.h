@@ -9,32 +9,53 @@
 #include "embed/embed.h"
 #include "embed/pool/bag_index.h"
 
-/* A training batch of all ranks. */
+/* Of some fields, or of one, in training batches of all ranks. */
 typedef struct embed_counts {
     int ranks;
+    int64_t batches; /* 0 is one, too */
     int64_t samples;
     int64_t distinct;      /* distinct keys of each rank's samples, summed over ranks */
     int64_t distinct_away; /* of those: of other owners */
     int64_t keys_away;     /* keys in bags, each time they occur, of other owners */
     bool weighted;         /* keys in bags have weights */
+    int64_t keys;          /* keys in bags, each time they occur */
+    int stride;            /* numbers of a row where columns may be split among ranks; 0: they may not */
+    int fields;            /* 0 is one, too */
+    int64_t kept;          /* numbers of a field's sums that rank and columns have in common, over all ranks */
 } embed_counts;
 
-/* Adds one rank's bags of a batch to counts, whose `ranks` is set; seed: of the table. index: scratch, of zeros before
- * the first call. */
+/* Adds one rank's bags of a batch to the counts of each field, counts [bags->fields], whose `ranks` and `stride` are
+ * set; seed: of the table. Keys are made by embed_key. index: scratch, of zeros before the first call. */
 weft_status embed_counts_add(const embed_bags *bags, int rank, uint64_t seed, bag_index *index, embed_counts *counts);
-/* Counts of each rank's bags, summed: every rank calls and has the same. seed, index: as embed_counts_add. */
-weft_status embed_counts_share(weft_comm *comm, const embed_bags *bags, uint64_t seed, bag_index *index,
+/* [out] counts: [bags->fields] of each rank's bags, summed: every rank calls and has the same. stride, seed,
+ * index: as embed_counts_add. */
+weft_status embed_counts_share(weft_comm *comm, const embed_bags *bags, int stride, uint64_t seed, bag_index *index,
                                embed_counts *counts);
+/* Of two batches of some fields. */
+embed_counts embed_counts_join(const embed_counts *a, const embed_counts *b);
+/* Of the fields in a mode together. mode_of: [fields] an embed_mode of each; NULL: of all fields. */
+embed_counts embed_counts_sum(const embed_counts *counts, int fields, const uint8_t *mode_of, embed_mode mode);
 
 /*
- * Bytes that all ranks together send in a training batch.
+ * Bytes that all ranks together send in the training batches.
  * stride   numbers of a row
- * columns  numbers of a sample that mode des sums: fields * stride for pooled rows, or embed_sums_columns
+ * columns  numbers of a sample that mode des sums: fields * stride for pooled rows, with squares one more; or
+ *          embed_sums_columns
  * whole    mode des: every rank reads the bags of all ranks (embed_sums_forward's samples_of)
+ * Mode columns sends pooled rows, and squares where columns is fields * stride + 1. INT64_MAX: rows cannot be split by
+ * columns.
  */
 int64_t embed_mode_bytes(embed_mode mode, const embed_counts *counts, int stride, int64_t columns, bool whole);
 /* The mode that sends least; of equals the first of EMBED_MODES. */
 embed_mode embed_mode_cheapest(const embed_counts *counts, int stride, int64_t columns, bool whole);
+
+/* Bytes of a table whose fields have modes of their own, mode_of [fields], by counts [fields]. squares: of its
+ * embed_desc. */
+int64_t embed_modes_bytes(const embed_counts *counts, int fields, const uint8_t *mode_of, int stride, bool squares);
+/* [out] mode_of: [fields] of each field the mode that sends least. shares: [fields] of whose keys all ranks
+ * may hold rows. Returns true
+ * if fields differ. */
+bool embed_modes_cheapest(const embed_counts *counts, int fields, int stride, const bool *shares, uint8_t *mode_of);
 
 /* Numbers that a parameter server would send to ranks and take back, without keys, in bytes: each rank pulls the rows
  * of its samples and pushes their gradients. */

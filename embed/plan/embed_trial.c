@@ -8,13 +8,13 @@
 #include "base/clock.h"
 #include "base/integer/integers.h"
 
-static const double worth = 0.95; /* of the time of all-to-all: a mode that takes more does not replace it */
+static const double worth = 0.95; /* of a mode's time: one that takes more does not replace it */
 
 typedef struct trial_run {
     weft_comm *comm;
     const embed_trial_desc *how;
     embed_table *table;
-    embed_mode mode;
+    bool sums;     /* of samples, in the place of pooled rows */
     float *number; /* [samples, columns] sums, then zeros as their gradient */
     int64_t columns;
 } trial_run;
@@ -30,21 +30,16 @@ static int64_t bytes_sent(const weft_comm *comm)
     return (int64_t)comm_lane_stats(comm, COMM_LANE_ROWS).bytes_sent;
 }
 
-static bool sums_keys(const trial_run *r)
-{
-    return r->how->sums != NULL && r->mode == EMBED_DES;
-}
-
 static weft_status pass(const trial_run *r, const embed_bags *bags)
 {
     const int64_t ld = r->columns;
-    WEFT_TRY(sums_keys(r) ? embed_sums_forward(r->table, r->how->sums, bags, NULL, true, r->number, ld)
-                          : embed_forward(r->table, bags, true, r->number, ld));
+    WEFT_TRY(r->sums ? embed_sums_forward(r->table, r->how->sums, bags, NULL, true, r->number, ld)
+                     : embed_forward(r->table, bags, true, r->number, ld));
     for (int64_t i = 0; i < bags->samples * ld; ++i) {
         r->number[i] = 0.0F;
     }
-    return sums_keys(r) ? embed_sums_backward(r->table, r->number, ld, 0.1, NULL)
-                        : embed_backward(r->table, r->number, ld, 0.1);
+    return r->sums ? embed_sums_backward(r->table, r->number, ld, 0.1, NULL)
+                   : embed_backward(r->table, r->number, ld, 0.1);
 }
 
 static weft_status time_batch(const trial_run *r, int i, double *seconds)
@@ -58,84 +53,122 @@ static weft_status time_batch(const trial_run *r, int i, double *seconds)
     return comm_allreduce(r->comm, seconds, 1, WEFT_DTYPE_F64, COMM_MAX);
 }
 
-static weft_status go_through(trial_run *r, embed_trial *trial)
+static weft_status go_through(const trial_run *r, trial_cost *cost)
 {
-    const int m = (int)r->mode;
     int64_t before = 0;
-    trial->seconds[m] = INFINITY;
+    cost->seconds = INFINITY;
     for (int i = 0; i < r->how->batches; ++i) {
         double seconds;
         WEFT_TRY(time_batch(r, i, &seconds));
         before = i == 0 ? bytes_sent(r->comm) : before;
-        trial->seconds[m] = i > 0 && seconds < trial->seconds[m] ? seconds : trial->seconds[m];
+        cost->seconds = i > 0 && seconds < cost->seconds ? seconds : cost->seconds;
     }
-    trial->sent[m] = bytes_sent(r->comm) - before;
-    return comm_allreduce(r->comm, &trial->sent[m], 1, WEFT_DTYPE_I64, COMM_SUM);
+    cost->sent = bytes_sent(r->comm) - before;
+    return comm_allreduce(r->comm, &cost->sent, 1, WEFT_DTYPE_I64, COMM_SUM);
 }
 
-static weft_status try_mode(trial_run *r, const embed_desc *desc, embed_mode mode, embed_trial *trial)
+/* mode_of: of fields; NULL: all are in `mode`. */
+static weft_status try_modes(trial_run *r, const embed_desc *desc, embed_mode mode, const uint8_t *mode_of,
+                             trial_cost *cost)
 {
     embed_desc d = *desc;
-    d.mode = r->mode = mode;
-    d.squares = d.squares && !sums_keys(r); /* they are among the sums */
+    d.mode = mode;
+    d.mode_of = mode_of;
+    r->sums = r->how->sums != NULL && mode_of == NULL && mode == EMBED_DES;
+    d.squares = d.squares && !r->sums; /* they are among the sums */
     WEFT_TRY(embed_open(r->comm, &d, r->how->most, &r->table));
-    r->columns = sums_keys(r) ? embed_sums_columns(r->table, r->how->sums) : pooled_columns(desc);
-    trial->columns = mode == EMBED_DES ? r->columns : trial->columns;
+    r->columns = r->sums ? embed_sums_columns(r->table, r->how->sums) : pooled_columns(desc);
     weft_status status = WEFT_NEW(&r->number, larger(r->how->samples * r->columns, 1), WEFT_MEM_WORKSPACE);
     status = comm_agree(r->comm, status);
-    status = status == WEFT_OK ? go_through(r, trial) : status;
+    status = status == WEFT_OK ? go_through(r, cost) : status;
     weft_free(r->number);
     r->number = NULL;
     embed_close(r->table);
     return status;
 }
 
-/* What the timed batches have, and what the modes send of it by their formulas. */
-static weft_status count_batches(const trial_run *r, const embed_desc *desc, embed_trial *trial)
+/* 0: rows cannot be split by columns. */
+static int split_stride(const trial_run *r, const embed_desc *desc)
 {
-    const int timed = r->how->batches - 1, stride = desc->width + desc->linear;
+    const int stride = desc->width + desc->linear;
+    return embed_splits_columns(desc->rule, stride, comm_size(r->comm)) ? stride : 0;
+}
+
+/* What the timed batches have, field by field. */
+static weft_status count_batches(const trial_run *r, const embed_desc *desc)
+{
+    embed_counts *one = NULL, *sum = r->how->counts;
     bag_index index = {.positions = 0};
-    embed_counts *sum = &trial->counts;
-    weft_status status = WEFT_OK;
-    for (int i = 1; i <= timed && status == WEFT_OK; ++i) {
+    weft_status status = comm_agree(r->comm, WEFT_NEW(&one, desc->fields, WEFT_MEM_WORKSPACE));
+    for (int i = 1; i < r->how->batches && status == WEFT_OK; ++i) {
         embed_bags bags;
-        embed_counts one;
         WEFT_TRY_GOTO(r->how->batch(r->how->self, i, &bags), status, done);
-        WEFT_TRY_GOTO(embed_counts_share(r->comm, &bags, desc->seed, &index, &one), status, done);
-        one.weighted = desc->weighted;
-        for (int m = 0; m < EMBED_MODES_COUNT; ++m) {
-            trial->formula[m] += embed_mode_bytes((embed_mode)m, &one, stride, trial->columns, false);
+        WEFT_TRY_GOTO(embed_counts_share(r->comm, &bags, split_stride(r, desc), desc->seed, &index, one), status, done);
+        for (int f = 0; f < desc->fields; ++f) {
+            one[f].weighted = desc->weighted;
+            sum[f] = i == 1 ? one[f] : embed_counts_join(&sum[f], &one[f]);
         }
-        *sum = (embed_counts){one.ranks,
-                              sum->samples + one.samples,
-                              sum->distinct + one.distinct,
-                              sum->distinct_away + one.distinct_away,
-                              sum->keys_away + one.keys_away,
-                              one.weighted};
     }
-    *sum = (embed_counts){
-        sum->ranks,    sum->samples / timed, sum->distinct / timed, sum->distinct_away / timed, sum->keys_away / timed,
-        desc->weighted};
 done:
     bag_index_free(&index);
+    weft_free(one);
     return status;
+}
+
+static void fill_formulas(const trial_run *r, const embed_desc *desc, embed_trial *trial)
+{
+    const int stride = desc->width + desc->linear;
+    const int64_t timed = r->how->batches - 1;
+    const embed_counts all = embed_counts_sum(r->how->counts, desc->fields, NULL, EMBED_ALL_TO_ALL);
+    for (int m = 0; m < EMBED_MODES_COUNT; ++m) {
+        trial->cost[m] = (trial_cost){.seconds = NAN,
+                                      .formula = embed_mode_bytes((embed_mode)m, &all, stride, trial->columns, false)};
+    }
+    trial->by_field = (trial_cost){
+        .seconds = NAN,
+        .formula = embed_modes_bytes(r->how->counts, desc->fields, r->how->mode_of, stride, desc->squares)};
+    trial->counts = (embed_counts){.ranks = all.ranks,
+                                   .batches = 1,
+                                   .samples = all.samples / timed,
+                                   .distinct = all.distinct / timed,
+                                   .distinct_away = all.distinct_away / timed,
+                                   .keys_away = all.keys_away / timed,
+                                   .weighted = all.weighted,
+                                   .keys = all.keys / timed,
+                                   .stride = all.stride,
+                                   .fields = all.fields,
+                                   .kept = all.kept / timed};
+}
+
+static void choose_fastest(embed_trial *trial)
+{
+    double least = worth * trial->cost[EMBED_ALL_TO_ALL].seconds;
+    for (int m = 0; m < EMBED_MODES_COUNT; ++m) {
+        const double seconds = trial->cost[m].seconds;
+        if (seconds < least || (isnan(least) && !isnan(seconds))) {
+            trial->fastest = (embed_mode)m;
+            least = seconds;
+        }
+    }
+    trial->fields_are_best = trial->by_field.seconds < worth * trial->cost[trial->fastest].seconds;
 }
 
 weft_status embed_try_modes(weft_comm *comm, const embed_desc *desc, const embed_trial_desc *how, embed_trial *trial)
 {
     trial_run r = {.comm = comm, .how = how};
+    const int stride = desc->width + desc->linear;
     assert(how->batches >= 2);
-    *trial = (embed_trial){.columns = pooled_columns(desc)};
+    *trial = (embed_trial){.columns = how->sums != NULL ? stride + how->sums->squares : pooled_columns(desc)};
+    WEFT_TRY(count_batches(&r, desc));
+    const bool differ = embed_modes_cheapest(how->counts, desc->fields, stride, how->shares, how->mode_of);
+    fill_formulas(&r, desc, trial);
     for (int m = 0; m < EMBED_MODES_COUNT; ++m) {
-        trial->seconds[m] = NAN;
-        WEFT_TRY(how->tries[m] ? try_mode(&r, desc, (embed_mode)m, trial) : WEFT_OK);
+        const bool tries = how->tries[m] && (m != EMBED_COLUMNS || split_stride(&r, desc) > 0);
+        WEFT_TRY(tries ? try_modes(&r, desc, (embed_mode)m, NULL, &trial->cost[m]) : WEFT_OK);
     }
-    double least = worth * trial->seconds[EMBED_ALL_TO_ALL];
-    for (int m = 0; m < EMBED_MODES_COUNT; ++m) {
-        if (trial->seconds[m] < least || (isnan(least) && !isnan(trial->seconds[m]))) {
-            trial->fastest = (embed_mode)m;
-            least = trial->seconds[m];
-        }
+    if (differ && desc->memory_most == 0) { /* a bound is one group's */
+        WEFT_TRY(try_modes(&r, desc, EMBED_ALL_TO_ALL, how->mode_of, &trial->by_field));
     }
-    return count_batches(&r, desc, trial);
+    choose_fastest(trial);
+    return WEFT_OK;
 }

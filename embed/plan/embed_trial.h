@@ -2,9 +2,10 @@
  * embed/plan/embed_trial.h: the modes of a table of embeddings, tried on batches of the data by the ranks that will
  * train.
  *
- * Each mode gets a table of its own, in turn, which goes through the same batches forward and backward. What a mode
- * costs depends on keys that batches share, on processors and on the network, so it is timed and not computed; bytes
- * are counted beside their formula (embed/plan/embed_plan.h).
+ * Each mode gets a table of its own, in turn, which goes through the same batches forward and backward; then a table
+ * whose fields have the modes that send least of each. What a mode costs depends on keys that batches share, on
+ * processors and on the network, so it is timed and not computed; bytes are counted beside their formula
+ * (embed/plan/embed_plan.h).
  */
 #pragma once
 
@@ -18,19 +19,28 @@ typedef struct embed_trial_desc {
     weft_status (*batch)(void *self, int i, embed_bags *bags);
     void *self;
     bool tries[EMBED_MODES_COUNT];
+    const bool *shares;     /* [fields] of whose keys all ranks may hold rows */
     const embed_sums *sums; /* what mode des sums, without products; NULL: pooled rows */
+    embed_counts *counts;   /* [fields] [out] of all timed batches together */
+    uint8_t *mode_of;       /* [fields] [out] the embed_mode of each that sends least */
 } embed_trial_desc;
 
+/* What a mode costs. */
+typedef struct trial_cost {
+    double seconds;        /* of a batch, of the slowest rank; the least of the timed ones; NaN: not tried */
+    int64_t sent, formula; /* bytes of the timed batches over all ranks: as counted, and by formulas */
+} trial_cost;
+
 typedef struct embed_trial {
-    embed_counts counts;                /* of one batch: the mean of the timed ones, rounded */
-    int64_t columns;                    /* numbers of a sample that mode des sends */
-    int64_t sent[EMBED_MODES_COUNT];    /* bytes of the timed batches, over all ranks */
-    int64_t formula[EMBED_MODES_COUNT]; /* the same by embed_mode_bytes */
-    double
-        seconds[EMBED_MODES_COUNT]; /* of a batch, of the slowest rank; the least of the timed ones; NaN: not tried */
-    embed_mode fastest;             /* all-to-all, unless another takes less than 0.95 of its time */
+    embed_counts counts; /* of one batch: the mean of the timed ones, rounded */
+    int64_t columns;     /* numbers of a sample that mode des sends */
+    trial_cost cost[EMBED_MODES_COUNT];
+    trial_cost
+        by_field;       /* of fields in the modes of mode_of; not tried where these are all one, or memory is bounded */
+    embed_mode fastest; /* all-to-all, unless another takes less than 0.95 of its time */
+    bool fields_are_best; /* fields in the modes of mode_of are faster than the fastest, by as much */
 } embed_trial;
 
-/* desc: as for embed_open; its mode is not looked at. The same on all ranks, as is `trial` after it. Memory: a table of
- * the rows of these batches. Collective. */
+/* desc: as for embed_open; its modes are not looked at. The same on all ranks, as is `trial` after it. Memory: a table
+ * of the rows of these batches. Collective. */
 weft_status embed_try_modes(weft_comm *comm, const embed_desc *desc, const embed_trial_desc *how, embed_trial *trial);

@@ -17,7 +17,10 @@ typedef struct row_rule {
     embed_rule rule;
     embed_number number;
     int width, stride;
-    float spread; /* of new rows */
+    int first;        /* column of a whole row at which those of the store begin; 0 where it has whole rows */
+    int whole_width;  /* of a whole row */
+    int whole_stride; /* the same with `linear` */
+    float spread;     /* of new rows */
     uint64_t seed;
     float rate, epsilon, l1, l2;
     double beta1, beta2;

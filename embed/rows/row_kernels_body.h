@@ -244,12 +244,14 @@ static void make_rows(const row_rule *rule, const row_slabs *slabs, const int64_
         float w[PIECE];
         for (int64_t first = 0; first < rule->stride; first += PIECE) {
             const int64_t count = smaller(rule->stride - first, PIECE);
-            for (int64_t j = 0; j < count; j += 4) {
-                const philox_block block = first_numbers(rule, key[i], (uint32_t)((first + j) / 4));
-                for (int k = 0; k < 4; ++k) {
-                    const float uniform = 2.0F * philox_uniform(block.word[k]) - 1.0F;
-                    w[j + k] = first + j + k < rule->width ? rule->spread * uniform : 0.0F;
+            philox_block block = {{0}};
+            for (int64_t j = 0; j < count; ++j) {
+                const int64_t column = rule->first + first + j;
+                if (j == 0 || column % 4 == 0) {
+                    block = first_numbers(rule, key[i], (uint32_t)(column / 4));
                 }
+                const float uniform = 2.0F * philox_uniform(block.word[column % 4]) - 1.0F;
+                w[j] = column < rule->whole_width ? rule->spread * uniform : 0.0F;
             }
             if (rule->number == EMBED_F32) {
                 memcpy((float *)row_at(slabs, ROW_NUMBERS, row[i]) + first, w, (size_t)count * sizeof *w);

@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "base/integer/integers.h"
+#include "embed/pool/key_sort.h"
 #include "embed/rows/row_store.h"
 
 #define SHARD_MAGIC "weftrows" /* 8 bytes */
@@ -44,4 +45,21 @@ static inline int64_t shard_row_bytes(int64_t stride, int64_t state)
 static inline int64_t shard_block_records(int64_t record_bytes)
 {
     return larger(1, smaller(SHARD_BLOCK_MOST, SHARD_BLOCK_BYTES / record_bytes));
+}
+
+/* Keys of a store with their marks, those of rows first: pair [keys] and as many behind them to sort with. Each part is
+ * sorted. */
+key_pair *shard_sorted_keys(const row_store *store, key_pair *pair, int64_t rows, int64_t keys);
+shard_record shard_record_of(const row_store *store, const key_pair *pair);
+/* [out] to: a record of a row: its numbers as float32 and its state behind it. */
+void shard_put_row(const row_store *store, const key_pair *pair, char *to);
+/* Puts a row, or the count of a key that waits, into a store that has room. from: [whole stride + state of whole rows]
+ * float32 numbers and state, of which a store of some columns takes its own. */
+void shard_take_row(row_store *store, const shard_record *record, const char *from);
+void shard_take_waiting(row_store *store, const shard_record *record, uint64_t count);
+
+/* A rule's state of a row is arrays of a number each column, and words that belong to no column. */
+static inline int64_t shard_state_arrays(int64_t words, int64_t stride)
+{
+    return words / stride;
 }

@@ -150,10 +150,11 @@ static weft_status check_store(const shard_reader *r, uint64_t mark, const row_s
 {
     static const char *const names[] = {EMBED_RULES(CHOICE_NAME)};
     const shard_header *h = &r->header;
-    WEFT_CHECK(h->width == store->rule.width && (h->linear != 0) == store->desc.linear, WEFT_ERR_DATA,
+    const bool linear = store->rule.whole_stride > store->rule.whole_width;
+    WEFT_CHECK(h->width == store->rule.whole_width && (h->linear != 0) == linear, WEFT_ERR_DATA,
                "%s: rows of %d numbers%s, the model has %d%s: it belongs to another model", r->path, h->width,
-               h->linear != 0 ? " and a linear weight" : "", store->rule.width,
-               store->desc.linear ? " and a linear weight" : "");
+               h->linear != 0 ? " and a linear weight" : "", store->rule.whole_width,
+               linear ? " and a linear weight" : "");
     WEFT_CHECK(h->mark == mark || h->mark == 0 || mark == 0, WEFT_ERR_DATA,
                "%s: these rows were not trained together with the weights beside them: take weights and rows of one "
                "run or checkpoint",
@@ -208,25 +209,48 @@ static void put_key(row_store *store, const shard_record *record, uint64_t what)
     row_lookup_put(&store->index, row_stripe_of(row_hash(&store->index, record->key)), &record->key, &mark, 1);
 }
 
-static void take_row(row_store *store, const shard_record *record, const char *from)
+/* State of this store's columns, of that of whole rows. */
+static void take_state(row_store *store, int64_t row, const char *from)
+{
+    const int64_t words = store->slabs.row_bytes[ROW_STATE] / 4, own = store->rule.stride;
+    const int64_t whole = store->rule.whole_stride, arrays = shard_state_arrays(words, own);
+    if (words == 0) {
+        return;
+    }
+    char *to = row_at(&store->slabs, ROW_STATE, row);
+    if (own == whole) {
+        memcpy(to, from, (size_t)words * 4);
+        return;
+    }
+    for (int64_t a = 0; a < arrays; ++a) {
+        memcpy(to + a * own * 4, from + (a * whole + store->rule.first) * 4, (size_t)own * 4);
+    }
+    memcpy(to + arrays * own * 4, from + arrays * whole * 4, (size_t)(words - arrays * own) * 4);
+}
+
+void shard_take_row(row_store *store, const shard_record *record, const char *from)
 {
     const int64_t stride = store->rule.stride, row = row_slabs_take(&store->slabs);
-    const size_t state = (size_t)store->slabs.row_bytes[ROW_STATE];
+    const char *number = from + (size_t)store->rule.first * sizeof(float);
     void *numbers = row_at(&store->slabs, ROW_NUMBERS, row);
     if (store->rule.number == EMBED_F32) {
-        memcpy(numbers, from, (size_t)stride * sizeof(float));
+        memcpy(numbers, number, (size_t)stride * sizeof(float));
     } else {
         uint16_t *upper = numbers, *lower = row_at(&store->slabs, ROW_LOWER, row);
         for (int64_t j = 0; j < stride; ++j) {
             float value;
-            memcpy(&value, from + j * (int64_t)sizeof value, sizeof value);
+            memcpy(&value, number + j * (int64_t)sizeof value, sizeof value);
             row_split(value, upper + j, lower + j);
         }
     }
-    if (state > 0) {
-        memcpy(row_at(&store->slabs, ROW_STATE, row), from + (size_t)stride * sizeof(float), state);
-    }
+    take_state(store, row, from + (size_t)store->rule.whole_stride * sizeof(float));
     put_key(store, record, (uint64_t)row + 1);
+}
+
+void shard_take_waiting(row_store *store, const shard_record *record, uint64_t count)
+{
+    store->waiting += 1;
+    put_key(store, record, ROW_WAITING + count);
 }
 
 static weft_status take_waiting(const shard_reader *r, row_store *store, const shard_record *record, const char *from)
@@ -236,8 +260,7 @@ static weft_status take_waiting(const shard_reader *r, row_store *store, const s
     if (count > ROW_COUNT_MOST) {
         return damaged(r, "a count is impossible");
     }
-    store->waiting += 1;
-    put_key(store, record, ROW_WAITING + count);
+    shard_take_waiting(store, record, count);
     return WEFT_OK;
 }
 
@@ -246,7 +269,7 @@ static weft_status read_section(shard_reader *r, row_shard_filter *filter, const
 {
     const int64_t n = rows ? r->header.rows : r->header.waiting;
     const int64_t record_bytes =
-        rows ? shard_row_bytes(store->rule.stride, r->header.state) : (int64_t)SHARD_WAITING_BYTES;
+        rows ? shard_row_bytes(stride_of(&r->header), r->header.state) : (int64_t)SHARD_WAITING_BYTES;
     int32_t mine[SHARD_BLOCK_MOST];
     int64_t records = 0;
     for (int64_t done = 0; done < n; done += records) {
@@ -257,7 +280,7 @@ static weft_status read_section(shard_reader *r, row_shard_filter *filter, const
             const shard_record record = record_at(r, mine[i], record_bytes);
             const char *rest = r->block + mine[i] * record_bytes + (int64_t)sizeof record;
             if (rows) {
-                take_row(store, &record, rest);
+                shard_take_row(store, &record, rest);
             } else {
                 WEFT_TRY(take_waiting(r, store, &record, rest));
             }

@@ -15,8 +15,7 @@ typedef struct shard_writer {
     uint64_t number; /* of the next block */
 } shard_writer;
 
-/* Keys with their marks, those of rows first: pair [keys] and as many behind them to sort with. Each part is sorted. */
-static key_pair *sorted_keys(const row_store *store, key_pair *pair, int64_t rows, int64_t keys)
+key_pair *shard_sorted_keys(const row_store *store, key_pair *pair, int64_t rows, int64_t keys)
 {
     int64_t next[2] = {0, rows};
     for (int s = 0; s < ROW_STRIPES; ++s) {
@@ -40,7 +39,7 @@ static key_pair *sorted_keys(const row_store *store, key_pair *pair, int64_t row
     return pair;
 }
 
-static shard_record record_of(const row_store *store, const key_pair *pair)
+shard_record shard_record_of(const row_store *store, const key_pair *pair)
 {
     const row_slot slot = {.key = pair->key, .mark = (uint64_t)pair->value};
     return (shard_record){.key = slot.key, .seen = store->batch - row_age(&slot, store->batch)};
@@ -62,9 +61,9 @@ static void put_numbers(const row_store *store, int64_t row, char *to)
     }
 }
 
-static void put_row(const row_store *store, const key_pair *pair, char *to)
+void shard_put_row(const row_store *store, const key_pair *pair, char *to)
 {
-    const shard_record record = record_of(store, pair);
+    const shard_record record = shard_record_of(store, pair);
     const int64_t row = (int64_t)((uint64_t)pair->value >> ROW_STAMP_BITS) - 1;
     const int64_t state = store->slabs.row_bytes[ROW_STATE];
     memcpy(to, &record, sizeof record);
@@ -77,7 +76,7 @@ static void put_row(const row_store *store, const key_pair *pair, char *to)
 
 static void put_waiting(const row_store *store, const key_pair *pair, char *to)
 {
-    const shard_record record = record_of(store, pair);
+    const shard_record record = shard_record_of(store, pair);
     const uint64_t count = ((uint64_t)pair->value >> ROW_STAMP_BITS) - ROW_WAITING;
     memcpy(to, &record, sizeof record);
     memcpy(to + sizeof record, &count, sizeof count);
@@ -132,8 +131,8 @@ weft_status row_shard_write(const row_store *store, uint64_t mark, const char *p
     WEFT_TRY_GOTO(WEFT_NEW(&w.block, block, WEFT_MEM_WORKSPACE), status, done);
     WEFT_TRY_GOTO(file_write(&w.file, &header, sizeof header), status, done);
     if (keys > 0) {
-        const key_pair *sorted = sorted_keys(store, pair, header.rows, keys);
-        WEFT_TRY_GOTO(write_section(&w, sorted, header.rows, row_bytes, put_row), status, done);
+        const key_pair *sorted = shard_sorted_keys(store, pair, header.rows, keys);
+        WEFT_TRY_GOTO(write_section(&w, sorted, header.rows, row_bytes, shard_put_row), status, done);
         WEFT_TRY_GOTO(write_section(&w, sorted + header.rows, header.waiting, SHARD_WAITING_BYTES, put_waiting), status,
                       done);
     }

@@ -1,6 +1,7 @@
 /* embed/rows/row_store.c: opens a store, finds, reads and updates rows, and lets old ones go. */
 #include "embed/rows/row_store.h"
 
+#include <assert.h>
 #include <math.h>
 
 #include "base/integer/integers.h"
@@ -55,6 +56,8 @@ static row_rule rule_of(const embed_desc *d)
                       .number = d->number,
                       .width = d->width,
                       .stride = d->width + d->linear,
+                      .whole_width = d->width,
+                      .whole_stride = d->width + d->linear,
                       .spread = (float)d->spread,
                       .seed = d->seed,
                       .epsilon = (float)(d->epsilon > 0.0 ? d->epsilon : epsilon),
@@ -93,6 +96,20 @@ weft_status row_store_open(const embed_desc *desc, row_store **store)
         return status;
     }
     *store = s;
+    return WEFT_OK;
+}
+
+weft_status row_store_open_part(const embed_desc *desc, int first, int last, row_store **store)
+{
+    embed_desc part = *desc;
+    assert(first >= 0 && first < last && last <= desc->width + desc->linear && desc->rule != EMBED_ROW_ADAGRAD);
+    WEFT_TRY(check(desc));
+    part.linear = last > desc->width;
+    part.width = last - first - part.linear;
+    WEFT_TRY(row_store_open(&part, store));
+    (*store)->rule.first = first;
+    (*store)->rule.whole_width = desc->width;
+    (*store)->rule.whole_stride = desc->width + desc->linear;
     return WEFT_OK;
 }
 

@@ -34,6 +34,9 @@ enum {
 
 /* WEFT_ERR_USAGE: a member of desc is out of its range. desc is copied; only `fields` is not read. */
 weft_status row_store_open(const embed_desc *desc, row_store **store);
+/* Columns [first, last) of rows, which are those that a store of whole rows has. desc: of whole rows, by a rule that
+ * updates each number by itself: not row-adagrad. */
+weft_status row_store_open_part(const embed_desc *desc, int first, int last, row_store **store);
 void row_store_close(row_store *store); /* NULL is fine */
 
 int row_store_stride(const row_store *store); /* numbers of a row */

@@ -66,7 +66,7 @@ for model in deepfm dcn dlrm; do
         near $model-1 $model-$count
     done
 done
-for mode in all-to-all replicate des; do
+for mode in replicate des columns; do
     ok ranks 5 "$weft" train --data clicks.csv "${how[@]}" "${plain[@]}" --model dcn --table-mode $mode --run-dir dcn-$mode
     near dcn-1 dcn-$mode
 done
@@ -75,16 +75,31 @@ for model in lr fm; do # in mode des sums of a sample's ids travel
     ok ranks 3 "$weft" train --data clicks.csv "${how[@]}" "${plain[@]}" --model $model --table-mode des --run-dir $model-des
     near $model-1 $model-des
 done
-for mode in all-to-all replicate des; do
+for mode in replicate des; do
     ok ranks 3 "$weft" train --data clicks.csv "${how[@]}" "${plain[@]}" --model deepfm --table-mode $mode --run-dir $mode
     near deepfm-1 $mode
+done
+ok ranks 3 "$weft" train --data clicks.csv "${how[@]}" "${plain[@]}" --model deepfm --field-modes user=des,device=replicate --table-mode columns --run-dir fields
+near deepfm-1 fields
+python3 -c "
+import json
+rows = [json.loads(line) for line in open('fields/metrics.jsonl')][-1]['embeddings']
+assert rows['rows'] == 60 + 40 + 3 and all(rows['sent_' + mode] > 0 for mode in ('des', 'replicate', 'columns')), rows
+" || fail "metrics do not tell rows, and the bytes of the modes of columns"
+for sync in "shadow --shadow-algorithm easgd" divide-shuffle; do # not exact: the score alone
+    # shellcheck disable=SC2086
+    ok ranks 2 "$weft" train --data clicks.csv "${how[@]}" "${plain[@]}" --model deepfm --sync $sync --run-dir sync --force
+    python3 -c "
+import json
+a, b = (json.load(open(run + '/summary.json'))['test_mean'] for run in ('deepfm-1', 'sync'))
+assert abs(a - b) < 0.02, (a, b)" || fail "$sync is far from what all-reduce reaches"
 done
 ok "$weft" train --data clicks.csv "${how[@]}" --model lr --dry-run
 grep -E -q "^ +8 +[0-9.]+ [KMG]?i?B" out || fail "a dry run does not tell the bytes on 8 ranks"
 ok "$weft" convert clicks.csv --target click --category item --out clicks.weft
 ok ranks 2 "$weft" train --data clicks.weft "${how[@]:4}" "${plain[@]}" --model deepfm --run-dir stored
 near deepfm-1 stored
-grep -q -E "rows=(all-to-all|replicate|des)" stored/run.json || fail "the mode that a trial chose is not recorded"
+grep -q -E "rows=(all-to-all|replicate|des|columns|fields:[ardc]{3})" stored/run.json || fail "the mode that a trial chose is not recorded"
 [ -z "$(find . -name '*clicks.weft*' -path '*deepfm*')" ] || fail "stores that jobs made of the file are left"
 [ -z "$(find deepfm-1 deepfm-3 -maxdepth 1 -name 'best-rows*')" ] || fail "rows that were kept on the way are left"
 
@@ -93,6 +108,16 @@ ok ranks 2 "$weft" train --data clicks.csv "${how[@]}" "${plain[@]:0:6}" --epoch
 ok ranks 3 "$weft" train --data clicks.csv "${how[@]}" "${plain[@]}" --model deepfm --table-mode all-to-all --run-dir first --resume
 near deepfm-1 first
 [ "$(find first -maxdepth 1 -name 'rows-*' | wc -l)" = 3 ] || fail "rows of other numbers of ranks stand beside each other"
+
+# A full disk ends a job with its file and a cure, and the checkpoint before stands.
+grown=(--data synth:clicks,rows=40k,ids=20k,fields=4,numbers=2 --model deepfm --mlp 8 --epoch-rows 2000 --epochs 6 --batch-size 1000
+    --valid-share 0 --test-share 0 --threads 1 --pin off --quiet --checkpoint-every 1)
+(ulimit -f 300; exec "$weft" train "${grown[@]}" --run-dir full) >out 2>err
+[ $? -eq 74 ] || fail "a full disk is not told: $(cat err)"
+grep -q "rows-00000-of-00001.rows: .*raise the limit" err || fail "a full disk: $(cat err)"
+ok "$weft" train "${grown[@]}" --run-dir full --resume
+ok "$weft" train "${grown[@]}" --run-dir whole
+cmp full/rows-00000-of-00001.rows whole/rows-00000-of-00001.rows || fail "a job that went on behind a full disk has other rows"
 
 # ---- answers ----
 ok "$weft" predict --checkpoint first --data clicks.csv --target click --out one --quiet
@@ -174,6 +199,9 @@ assert d < 1e-5, d" || fail "rows of the model to start from are not those that 
 refused 2 "its rows are of other columns" "$weft" train --data leaving.csv --target click --model deepfm --quiet --init-weights first --run-dir no --force
 refused 65 "'item': 39 is neither 0 nor 1" "$weft" train --data target.csv --target item --model fm --quiet --run-dir no --force
 refused 65 "no column holds ids" "$weft" train --data clicks.csv --target click --drop user,item,device --model fm --quiet --run-dir no --force
+refused 2 "no column of ids of that name" "$weft" train --data clicks.csv "${how[@]}" --model deepfm --field-modes users=des --run-dir no --force
+refused 2 "leave one of the two out" "$weft" train --data clicks.csv "${how[@]}" --model deepfm --field-modes user=des --row-memory 1M --run-dir no --force
+refused 2 "cannot be split by columns" ranks 2 "$weft" train --data clicks.csv "${how[@]}" --model deepfm --table-mode columns --run-dir no --force
 refused 2 "--mlp 4,x" "$weft" train --data clicks.csv "${how[@]}" --model deepfm --mlp 4,x --run-dir no --force
 rm replicate/rows-*
 cp deepfm-2/rows-* replicate

@@ -79,10 +79,30 @@ static int64_t samples_of_rank(const workload *work)
     return batch_order_most(&plan, 1, comm_size(context->comm));
 }
 
-/* Of rank 0, which sorts all rows by score (train/metrics.h); numbers, labels, masks and scores are of its own rows. */
+/* Of rank 0, which has all scores for indexes at the end (train/indexes); numbers, labels and masks are of its own
+ * rows. */
 static int64_t answers_bytes(int64_t rows, int ranks)
 {
     return 33 * (rows / ranks + 1) + (int64_t)sizeof(uint64_t) * 3 * rows;
+}
+
+/* Rows of a rank and their index, at most. */
+static int64_t rows_bytes(const clicks_job *job, int ranks)
+{
+    const embed_desc *d = &job->table_desc;
+    embed_desc part = *d; /* mode columns */
+    int64_t ids[EMBED_MODES_COUNT] = {0};
+    for (int f = 0; f < job->rows.fields; ++f) {
+        const embed_mode mode = d->mode_of != NULL           ? (embed_mode)d->mode_of[f]
+                                : d->mode == EMBED_MODE_AUTO ? EMBED_ALL_TO_ALL
+                                                             : d->mode;
+        ids[mode] += job->rows.field[f].ids;
+    }
+    part.width = (d->width + d->linear) / ranks + 1;
+    part.linear = false;
+    const int64_t shared = (ids[EMBED_ALL_TO_ALL] + ids[EMBED_DES]) / ranks + 1;
+    return row_store_bytes(d, ids[EMBED_REPLICATE] + shared) +
+           (ids[EMBED_COLUMNS] > 0 ? row_store_bytes(&part, ids[EMBED_COLUMNS]) : 0);
 }
 
 static weft_status plan_memory(workload *work)
@@ -90,9 +110,9 @@ static weft_status plan_memory(workload *work)
     const clicks_job *job = work->self;
     const app_context *context = work->context;
     const int ranks = comm_size(context->comm);
-    const int64_t samples = samples_of_rank(work), all = click_rows_ids(&job->rows);
+    const int64_t samples = samples_of_rank(work);
     const int64_t loaders = option_int(context->options, OPT_LOADER_THREADS);
-    int64_t rows = row_store_bytes(&job->table_desc, job->table_desc.mode == EMBED_REPLICATE ? all : all / ranks + 1);
+    int64_t rows = rows_bytes(job, ranks);
     if (job->table_desc.memory_most > 0 && rows > job->table_desc.memory_most) {
         rows = job->table_desc.memory_most;
     }
@@ -124,6 +144,7 @@ weft_status clicks_plan(workload *work, const char *folder, int64_t outputs)
                job->rows.clicks[0] > 0 ? "clicks" : "without a click");
     WEFT_TRY(read_model(work));
     read_table(work);
+    WEFT_TRY(clicks_read_modes(work));
     job->desc.samples = samples_of_rank(work);
     work->inputs = job->rows.fields + job->rows.numbers;
     work->outputs = 1;

@@ -3,6 +3,7 @@
 
 #include "app/clicks/clicks_workload.h"
 #include "app/clicks/options/clicks_options.h"
+#include "base/number.h"
 #include "clicks/data/click_source.h"
 #include "clicks/model/click_model.h"
 #include "train/labels.h"
@@ -24,6 +25,7 @@ typedef struct clicks_job {
     click_scaling scaling;
     train_schedule schedule; /* of the rows of embeddings */
     embed_desc table_desc;
+    uint8_t *mode_of; /* [rows.fields] embed_mode of each, where table_desc.mode_of says so */
     embed_table *table;
     click_model *model;
     train_beside beside;
@@ -42,10 +44,13 @@ weft_status clicks_plan(workload *work, const char *folder, int64_t outputs);
 weft_status clicks_build(workload *work);
 
 extern const choice_kind clicks_mode_choice;
-/* In app/clicks/clicks_modes.c. Settles a mode that is auto; collective, between source and table. And the bytes of the
- * modes on 2 to 1,024 ranks. */
+/* In app/clicks/clicks_modes.c. Modes of columns that are named; local. */
+weft_status clicks_read_modes(workload *work);
+/* Settles modes that are auto; collective, between source and table. */
 weft_status clicks_choose_mode(workload *work);
+/* In app/clicks/clicks_ranks.c. The bytes of the modes and memory on 2 to 1,024 ranks. */
 void clicks_print_modes(const workload *work, FILE *out);
+number_words clicks_say_saving(double share);
 
 /* The files of rows, through the training loop and the predictor; in app/clicks/clicks_beside.c. */
 train_beside clicks_beside(clicks_job *job);

@@ -232,7 +232,7 @@ static void clicks_end(workload *work)
     name_list_free(&job->field_name);
     name_list_free(&job->number_name);
     name_list_free(&job->bag_name);
-    WEFT_FREE_ALL(job->held_id, job->store, job->words);
+    WEFT_FREE_ALL(job->held_id, job->store, job->words, job->mode_of);
 }
 
 /* ---- what is told ------------------------------------------------------------------------------------------------ */
@@ -274,6 +274,24 @@ static weft_status gather_figures(const workload *work)
     return WEFT_OK;
 }
 
+static weft_status gather_epoch(const workload *work)
+{
+    clicks_job *job = work->self;
+    return embed_measure(job->table, &job->figures);
+}
+
+/* Bytes that ranks sent for the fields in each mode; modes without any are left out. */
+static void sent_facts(const embed_figures *figures, fact_list *list)
+{
+    static const char *const key[] = {"sent_all_to_all", "sent_replicate", "sent_des", "sent_columns"};
+    static const char *const label[] = {"sent all-to-all", "sent replicate", "sent des", "sent columns"};
+    for (int m = 0; m < EMBED_MODES_COUNT; ++m) {
+        if (figures->sent[m] > 0) {
+            facts_int(list, key[m], label[m], "bytes", "of all ranks, for the columns in this mode", figures->sent[m]);
+        }
+    }
+}
+
 static void row_facts(const embed_figures *figures, fact_list *list)
 {
     facts_group(list, "embeddings", "Rows of embeddings");
@@ -283,6 +301,13 @@ static void row_facts(const embed_figures *figures, fact_list *list)
     facts_int(list, "refused", "refused", "", "times that an id found no room", figures->refused);
     facts_int(list, "expired", "expired", "", "", figures->expired);
     facts_int(list, "bytes", "memory", "bytes", "of the rank that has most", figures->bytes);
+    sent_facts(figures, list);
+}
+
+/* So far. */
+static void epoch_facts(const workload *work, fact_list *list)
+{
+    row_facts(&((const clicks_job *)work->self)->figures, list);
 }
 
 static void result_facts(const workload *work, fact_list *list)
@@ -308,7 +333,7 @@ static const option_id recorded[] = {OPT_CLICK_COLUMNS,   OPT_CLICK_WIDTH,   OPT
 static const option_id inputs[] = {OPT_CLICK_COLUMNS,   OPT_CLICK_SCALING, OPT_CLICK_HASH, OPT_CLICK_BAGS,
                                    OPT_CLICK_SEPARATOR, OPT_CLICK_POOLING, OPTION_NONE};
 /* Files of rows are the same in every mode, and memory is the machine's matter. */
-static const option_id resumable[] = {OPT_ROW_MODE, OPT_ROW_MEMORY, OPTION_NONE};
+static const option_id resumable[] = {OPT_ROW_MODE, OPT_FIELD_MODES, OPT_ROW_MEMORY, OPTION_NONE};
 
 const workload_ops clicks_workload = {
     .options = &clicks_option_table,
@@ -340,6 +365,8 @@ const workload_ops clicks_workload = {
     .plan_facts = plan_facts,
     .print_plan = clicks_print_modes,
     .choice = &clicks_mode_choice,
+    .gather_epoch = gather_epoch,
+    .epoch_facts = epoch_facts,
     .gather_figures = gather_figures,
     .result_facts = result_facts,
     .closing_facts = closing_facts,

@@ -16,7 +16,7 @@
 #include "app/setup/context.h"
 #include "comm/sparse/sparse.h"
 
-enum { CHOICE_CODE_BYTES = 16 }; /* of a rank's code with its NUL */
+enum { CHOICE_CODE_BYTES = 1056 }; /* of a rank's code with its NUL: a letter for each of 1,024 columns */
 
 /* A choice that a kind of workload makes by measuring, written as a code. Only the kind reads its codes. A code holds
  * no blanks and no commas. */

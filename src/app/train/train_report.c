@@ -149,6 +149,9 @@ static weft_status on_epoch(void *self, const train_epoch *epoch)
     if (!first_time) {
         report->late_allocations += epoch->allocations;
     }
+    if (report->work->ops->gather_epoch != NULL) {
+        WEFT_TRY(report->work->ops->gather_epoch(report->work));
+    }
     if (comm_rank(report->context->comm) != 0) {
         return WEFT_OK;
     }

@@ -262,7 +262,10 @@ typedef struct workload_ops {
     void (*plan_facts)(const workload *work, fact_list *list);
     /* Lines of the plan that rows cannot say, printed behind them. After plan. NULL: none. */
     void (*print_plan)(const workload *work, FILE *out);
-    /* Groups of figures of this rank since the last call: each is an object in a line of metrics.jsonl. NULL: none. */
+    /* Figures of all ranks for epoch_facts, after each epoch. Collective. NULL: these are of one rank. */
+    weft_status (*gather_epoch)(const workload *work);
+    /* Groups of figures of this rank since the last call, or those that gather_epoch made: each is an object in a line
+     * of metrics.jsonl. NULL: none. */
     void (*epoch_facts)(const workload *work, fact_list *list);
     /* Figures of all ranks for result_facts and closing_facts, once training is over. Collective. NULL: none. */
     weft_status (*gather_figures)(const workload *work);

@@ -17,12 +17,14 @@ typedef enum job_form { FORM_POOLED, FORM_SUMS, FORM_SUMS_OF_WHOLE } job_form;
 
 typedef struct job {
     embed_mode mode;
+    embed_rule rule;
+    const uint8_t *mode_of; /* [FIELDS]; NULL: all are in `mode` */
     job_form form;
     bool weighted; /* keys have weights, and pooled rows a column of squares */
     float weight[FIELDS * STRIDE * PRODUCTS];
     float out[STEPS][SAMPLES * (INPUTS + 1)]; /* what the passes gave, of all samples */
     float dweight[8][FIELDS * STRIDE * PRODUCTS];
-    int64_t rows;
+    embed_figures figures;
     const char *save, *load; /* folders of the rows after, and before the steps; or NULL */
     int steps;
 } job;
@@ -61,25 +63,42 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* What a batch has, one key after the other. */
-static embed_counts count(int ranks, const int64_t *at, const uint64_t *key)
+/* What a batch has of each field, one key after the other. */
+static void count(int ranks, bool weighted, const int64_t *at, const uint64_t *key, embed_counts counts[FIELDS])
 {
-    embed_counts counts = {.ranks = ranks, .samples = SAMPLES};
+    for (int f = 0; f < FIELDS; ++f) {
+        counts[f] = (embed_counts){.ranks = ranks, .samples = SAMPLES, .weighted = weighted, .stride = STRIDE};
+        for (int p = 0; p < ranks; ++p) {
+            const int columns = STRIDE * (p + 1) / ranks - STRIDE * p / ranks;
+            counts[f].kept += (first_of(p + 1, ranks) - first_of(p, ranks)) * columns;
+        }
+    }
     for (int p = 0; p < ranks; ++p) {
         uint64_t sorted[KEYS];
         int64_t n = 0;
         for (int64_t k = at[first_of(p, ranks) * FIELDS]; k < at[first_of(p + 1, ranks) * FIELDS]; ++k) {
             sorted[n++] = key[k];
-            counts.keys_away += row_route_owner(key[k], 7, ranks) != p;
+            counts[embed_key_field(key[k])].keys += 1;
+            counts[embed_key_field(key[k])].keys_away += row_route_owner(key[k], 7, ranks) != p;
         }
         qsort(sorted, (size_t)n, sizeof *sorted, compare);
         for (int64_t k = 0; k < n; ++k) {
             const bool fresh = k == 0 || sorted[k] != sorted[k - 1];
-            counts.distinct += fresh;
-            counts.distinct_away += fresh && row_route_owner(sorted[k], 7, ranks) != p;
+            embed_counts *of = &counts[embed_key_field(sorted[k])];
+            of->distinct += fresh;
+            of->distinct_away += fresh && row_route_owner(sorted[k], 7, ranks) != p;
         }
     }
-    return counts;
+}
+
+/* By formulas, what a step sends. */
+static int64_t formula_of(const job *j, int ranks, int columns, const int64_t *at, const uint64_t *key)
+{
+    embed_counts counts[FIELDS];
+    count(ranks, j->weighted, at, key, counts);
+    const embed_counts all = embed_counts_sum(counts, FIELDS, NULL, j->mode);
+    return j->mode_of != NULL ? embed_modes_bytes(counts, FIELDS, j->mode_of, STRIDE, j->weighted)
+                              : embed_mode_bytes(j->mode, &all, STRIDE, columns, j->form == FORM_SUMS_OF_WHOLE);
 }
 
 static weft_status step_of(weft_comm *comm, job *j, embed_table *table, int step)
@@ -129,9 +148,7 @@ static weft_status step_of(weft_comm *comm, job *j, embed_table *table, int step
     const comm_stats after = comm_lane_stats(comm, COMM_LANE_ROWS);
     int64_t bytes = (int64_t)(after.bytes_sent - before.bytes_sent);
     WEFT_TRY(comm_allreduce(comm, &bytes, 1, WEFT_DTYPE_I64, COMM_SUM));
-    embed_counts counts = count(ranks, at, key);
-    counts.weighted = j->weighted;
-    const int64_t formula = embed_mode_bytes(j->mode, &counts, STRIDE, columns, j->form == FORM_SUMS_OF_WHOLE);
+    const int64_t formula = formula_of(j, ranks, columns, at, key);
     WEFT_CHECK(bytes == formula, WEFT_ERR_INTERNAL, "%lld bytes, not %lld", (long long)bytes, (long long)formula);
     return WEFT_OK;
 }
@@ -142,13 +159,14 @@ static weft_status run(weft_comm *comm, void *argument)
     const embed_desc desc = {.fields = FIELDS,
                              .width = WIDTH,
                              .linear = true,
-                             .rule = EMBED_ROW_ADAGRAD,
+                             .rule = j->rule,
                              .spread = 0.1,
                              .seed = 7,
                              .admit_after = 2,
                              .squares = j->weighted && j->form == FORM_POOLED,
                              .weighted = j->weighted,
-                             .mode = j->mode};
+                             .mode = j->mode,
+                             .mode_of = j->mode_of};
     embed_table *table = NULL;
     comm_set_stall_timeout(comm, 60);
     WEFT_TRY(embed_open(comm, &desc, KEYS, &table));
@@ -162,7 +180,7 @@ static weft_status run(weft_comm *comm, void *argument)
     embed_figures figures = {0};
     status = status == WEFT_OK ? embed_measure(table, &figures) : status;
     if (comm_rank(comm) == 0) {
-        j->rows = figures.rows;
+        j->figures = figures;
     }
     embed_close(table);
     return status;
@@ -172,6 +190,7 @@ static job *new_job(embed_mode mode, job_form form, bool weighted)
 {
     job *j = test_calloc(1, sizeof *j);
     j->mode = mode;
+    j->rule = EMBED_ROW_ADAGRAD;
     j->form = form;
     j->weighted = weighted;
     j->steps = STEPS;
@@ -200,10 +219,10 @@ static void check_weighted(embed_mode mode, job_form form, bool weighted)
     static const int ranks[] = {1, 2, 3, 4, 8};
     job *one =
         run_on(1, form == FORM_POOLED ? EMBED_ALL_TO_ALL : EMBED_DES, form == FORM_POOLED ? form : FORM_SUMS, weighted);
-    assert_true(one->rows > 0);
+    assert_true(one->figures.rows > 0);
     for (size_t i = 0; i < sizeof ranks / sizeof *ranks; ++i) {
         job *many = run_on(ranks[i], mode, form, weighted);
-        assert_int_equal(many->rows, one->rows);
+        assert_int_equal(many->figures.rows, one->figures.rows);
         check_near(many->out[0], one->out[0], (int64_t)STEPS * SAMPLES * (INPUTS + 1));
         for (int k = 0; k < FIELDS * STRIDE * PRODUCTS; ++k) {
             float sum = 0;
@@ -248,6 +267,80 @@ static void sums_of_samples(void **state)
     check_mode(EMBED_DES, FORM_SUMS_OF_WHOLE);
 }
 
+/* Fields in modes of their own give what they give in one mode; and what each mode sends stands among the figures. */
+static void modes_by_field(void **state)
+{
+    (void)state;
+    static const uint8_t modes[][FIELDS] = {{EMBED_ALL_TO_ALL, EMBED_REPLICATE, EMBED_DES},
+                                            {EMBED_REPLICATE, EMBED_COLUMNS, EMBED_ALL_TO_ALL}};
+    static const int ranks[] = {1, 2, 3, 4, 8};
+    job *each[2]; /* without weights, and with them */
+    for (int weighted = 0; weighted < 2; ++weighted) {
+        each[weighted] = new_job(EMBED_ALL_TO_ALL, FORM_POOLED, weighted);
+        each[weighted]->rule = EMBED_ADAGRAD;
+        ASSERT_OK(comm_thread_run(1, run, each[weighted]));
+    }
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; ++i) {
+        const bool weighted = ranks[i] % 2 == 0;
+        const job *one = each[weighted];
+        job *many = new_job(EMBED_ALL_TO_ALL, FORM_POOLED, weighted);
+        many->rule = EMBED_ADAGRAD;
+        many->mode_of = modes[i % 2];
+        ASSERT_OK(comm_thread_run(ranks[i], run, many));
+        assert_int_equal(many->figures.rows, one->figures.rows);
+        check_near(many->out[0], one->out[0], (int64_t)STEPS * SAMPLES * (INPUTS + 1));
+        for (int m = 0; m < EMBED_MODES_COUNT; ++m) {
+            const bool has = modes[i % 2][0] == m || modes[i % 2][1] == m || modes[i % 2][2] == m;
+            assert_int_equal(many->figures.sent[m] > 0, has && ranks[i] > 1);
+        }
+        test_free(many);
+    }
+    test_free(each[0]);
+    test_free(each[1]);
+}
+
+/* Columns of rows by a rule that keeps a number for each; of 5 numbers no more than 5 ranks have some. What ranks write
+ * together is read by another number of them, whole and by columns, and goes on alike. */
+static void columns(void **state)
+{
+    const char *folder = *state;
+    static const embed_rule rules[] = {EMBED_LAZY_ADAM, EMBED_ADAGRAD, EMBED_FTRL, EMBED_SGD};
+    static const int ranks[] = {2, 3, 4, 5};
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; ++i) {
+        job *one = new_job(EMBED_ALL_TO_ALL, FORM_POOLED, i % 2 == 1),
+            *many = new_job(EMBED_COLUMNS, FORM_POOLED, i % 2 == 1);
+        one->rule = many->rule = rules[i];
+        many->save = folder;
+        ASSERT_OK(comm_thread_run(1, run, one));
+        ASSERT_OK(comm_thread_run(ranks[i], run, many));
+        assert_int_equal(many->figures.rows, one->figures.rows);
+        check_near(many->out[0], one->out[0], (int64_t)STEPS * SAMPLES * (INPUTS + 1));
+        job *whole = new_job(EMBED_ALL_TO_ALL, FORM_POOLED, i % 2 == 1),
+            *again = new_job(EMBED_COLUMNS, FORM_POOLED, i % 2 == 1);
+        whole->rule = again->rule = rules[i];
+        whole->load = again->load = folder;
+        whole->steps = again->steps = 3;
+        ASSERT_OK(comm_thread_run(1, run, whole));
+        ASSERT_OK(comm_thread_run(ranks[(i + 1) % 4], run, again));
+        assert_int_equal(whole->figures.rows, one->figures.rows);
+        check_near(again->out[0], whole->out[0], (int64_t)3 * SAMPLES * (INPUTS + 1));
+        test_free(one);
+        test_free(many);
+        test_free(whole);
+        test_free(again);
+    }
+}
+
+static void columns_need_numbers(void **state)
+{
+    (void)state;
+    job *many = new_job(EMBED_COLUMNS, FORM_POOLED, false);
+    ASSERT_STATUS(comm_thread_run(2, run, many), WEFT_ERR_USAGE);
+    many->rule = EMBED_SGD;
+    ASSERT_STATUS(comm_thread_run(STRIDE + 1, run, many), WEFT_ERR_USAGE);
+    test_free(many);
+}
+
 /* Sums of one rank are those of its pooled rows: columns of fields added up, and products with the weight. */
 static void check_against_pooled(bool weighted)
 {
@@ -283,15 +376,17 @@ static void rows_move_between_modes(void **state)
 {
     const char *folder = *state;
     static const embed_mode modes[] = {EMBED_REPLICATE, EMBED_DES, EMBED_ALL_TO_ALL, EMBED_REPLICATE};
+    static const uint8_t by_field[FIELDS] = {EMBED_DES, EMBED_ALL_TO_ALL, EMBED_REPLICATE};
     static const int ranks[] = {3, 2, 4, 8};
     job *one = run_on(1, EMBED_ALL_TO_ALL, FORM_POOLED, false);
     for (int i = 0; i < 4; ++i) {
         job *part = new_job(modes[i], FORM_POOLED, false);
+        part->mode_of = i == 2 ? by_field : NULL;
         part->load = i == 0 ? NULL : folder;
         part->save = folder;
         part->steps = i == 0 ? STEPS : 0;
         ASSERT_OK(comm_thread_run(ranks[i], run, part));
-        assert_int_equal(part->rows, one->rows);
+        assert_int_equal(part->figures.rows, one->figures.rows);
         test_free(part);
     }
     test_free(one);
@@ -428,6 +523,8 @@ static void few_numbers_save_most(void **state)
 
 typedef struct trial_job {
     embed_trial_desc how;
+    embed_counts counts[8][FIELDS];
+    uint8_t mode_of[8][FIELDS];
     embed_trial trial[8]; /* of each rank */
     int64_t at[8][BAGS + 1];
     uint64_t key[8][KEYS];
@@ -460,7 +557,11 @@ static weft_status try_rank(weft_comm *comm, void *argument)
     trial_rank self = {j, comm_rank(comm), comm_size(comm)};
     embed_trial_desc how = j->how;
     const embed_desc desc = {.fields = FIELDS, .width = WIDTH, .linear = true, .spread = 0.1, .seed = 7};
+    static const bool shares[FIELDS] = {false, true, true};
     how.batch = trial_batch;
+    how.shares = shares;
+    how.counts = j->counts[self.rank];
+    how.mode_of = j->mode_of[self.rank];
     how.self = &self;
     comm_set_stall_timeout(comm, 60);
     return embed_try_modes(comm, &desc, &how, &j->trial[self.rank]);
@@ -478,31 +579,48 @@ static void trials_count_bytes(void **state)
         j->how = (embed_trial_desc){.most = KEYS,
                                     .samples = SAMPLES,
                                     .batches = BATCHES,
-                                    .tries = {form != 3, form < 2, form != 2},
+                                    .tries = {form != 3, form < 2, form != 2, form == 0},
                                     .sums = form == 1 ? &sums : NULL};
         ASSERT_OK(comm_thread_run(RANKS, try_rank, j));
         const embed_trial *t = &j->trial[0];
-        embed_counts all = {.ranks = RANKS};
+        embed_counts all[FIELDS];
         for (int step = 1; step < BATCHES; ++step) {
             int64_t at[BAGS + 1];
             uint64_t key[KEYS];
             float weight[KEYS];
+            embed_counts one[FIELDS];
             fill(step, at, key, weight);
-            const embed_counts one = count(RANKS, at, key);
-            all.distinct += one.distinct;
-            all.keys_away += one.keys_away;
+            count(RANKS, false, at, key, one);
+            for (int f = 0; f < FIELDS; ++f) {
+                all[f] = step == 1 ? one[f] : embed_counts_join(&all[f], &one[f]);
+            }
         }
+        for (int f = 0; f < FIELDS; ++f) {
+            int64_t least = INT64_MAX;
+            for (int m = 0; m < EMBED_MODES_COUNT; ++m) {
+                const int64_t bytes = embed_mode_bytes((embed_mode)m, &all[f], STRIDE, STRIDE, false);
+                least = (m == EMBED_REPLICATE || m == EMBED_COLUMNS) && f == 0 ? least : bytes < least ? bytes : least;
+            }
+            assert_int_equal(j->counts[0][f].distinct, all[f].distinct);
+            assert_int_equal(embed_mode_bytes((embed_mode)j->mode_of[0][f], &all[f], STRIDE, STRIDE, false), least);
+            assert_true(f > 0 || (j->mode_of[0][f] != EMBED_REPLICATE && j->mode_of[0][f] != EMBED_COLUMNS));
+        }
+        const embed_counts sum = embed_counts_sum(all, FIELDS, NULL, EMBED_ALL_TO_ALL);
         assert_int_equal(t->counts.samples, SAMPLES);
-        assert_int_equal(t->counts.distinct, all.distinct / (BATCHES - 1));
-        assert_int_equal(t->counts.keys_away, all.keys_away / (BATCHES - 1));
+        assert_int_equal(t->counts.distinct, sum.distinct / (BATCHES - 1));
+        assert_int_equal(t->counts.keys_away, sum.keys_away / (BATCHES - 1));
         assert_int_equal(t->columns, form == 1 ? STRIDE + 1 : INPUTS);
         for (int m = 0; m < EMBED_MODES_COUNT; ++m) {
-            assert_int_equal(isnan(t->seconds[m]), !j->how.tries[m]);
-            assert_true(!j->how.tries[m] || (t->sent[m] > 0 && t->sent[m] == t->formula[m]));
+            assert_int_equal(isnan(t->cost[m].seconds), !j->how.tries[m]);
+            assert_true(!j->how.tries[m] || (t->cost[m].sent > 0 && t->cost[m].sent == t->cost[m].formula));
         }
+        assert_true(isnan(t->by_field.seconds) || t->by_field.sent == t->by_field.formula);
         assert_true(j->how.tries[t->fastest]);
         for (int p = 1; p < RANKS; ++p) {
-            assert_memory_equal(&j->trial[p], t, sizeof *t);
+            assert_memory_equal(&j->trial[p].cost, t->cost, sizeof t->cost);
+            assert_int_equal(j->trial[p].fastest, t->fastest);
+            assert_int_equal(j->trial[p].fields_are_best, t->fields_are_best);
+            assert_memory_equal(j->mode_of[p], j->mode_of[0], sizeof j->mode_of[0]);
         }
         test_free(j);
     }
@@ -515,6 +633,9 @@ int main(void)
         cmocka_unit_test(replicate),
         cmocka_unit_test(partial_sums),
         cmocka_unit_test(sums_of_samples),
+        cmocka_unit_test(modes_by_field),
+        cmocka_unit_test_setup_teardown(columns, folder_setup, folder_teardown),
+        cmocka_unit_test(columns_need_numbers),
         cmocka_unit_test(sums_are_those_of_pooled_rows),
         cmocka_unit_test_setup_teardown(rows_move_between_modes, folder_setup, folder_teardown),
         cmocka_unit_test(sums_of_one_sample),

@@ -1,0 +1,241 @@
+/* embed/exchange/embed_group.c: see embed/exchange/embed_group.h. Rows of this rank are in embed/rows, messages in
+ * row_route.c and bag_route.c. */
+#include <assert.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "embed/exchange/embed_group.h"
+#include "embed/pool/pool_sums.h"
+
+/* ---- open and close ---------------------------------------------------------------------------------------------- */
+
+/* Whole rows, or the columns that this rank holds. */
+static weft_status open_store(embed_group *t, const embed_desc *desc)
+{
+    const int whole = desc->width + desc->linear;
+    if (desc->mode != EMBED_COLUMNS) {
+        t->width = desc->width;
+        t->stride = whole;
+        return row_store_open(desc, &t->store);
+    }
+    const int first = split_route_first(whole, comm_rank(t->comm), comm_size(t->comm));
+    const int last = split_route_first(whole, comm_rank(t->comm) + 1, comm_size(t->comm));
+    t->stride = last - first;
+    t->width = t->stride - (last > desc->width);
+    return row_store_open_part(desc, first, last, &t->store);
+}
+
+static weft_status open_route(embed_group *t, int64_t most)
+{
+    WEFT_TRY(comm_allreduce(t->comm, &most, 1, WEFT_DTYPE_I64, COMM_MAX));
+    if (t->desc.mode == EMBED_DES || t->desc.mode == EMBED_COLUMNS) {
+        const bag_route_desc route = {t->desc.fields, t->desc.weighted, t->desc.mode == EMBED_COLUMNS, most, t->seed};
+        return comm_agree(t->comm, bag_route_open(t->comm, &route, &t->bags));
+    }
+    return row_route_open(t->comm, t->stride, most, t->seed, t->desc.mode == EMBED_REPLICATE, &t->route);
+}
+
+weft_status embed_group_open(weft_comm *comm, const embed_desc *desc, int64_t most, embed_group **group)
+{
+    embed_group *t = NULL;
+    *group = NULL;
+    weft_status status = WEFT_NEW_ZERO(&t, 1, WEFT_MEM_ROWS);
+    if (status == WEFT_OK) {
+        t->comm = comm;
+        t->desc = *desc;
+        t->seed = desc->seed;
+        status = open_store(t, desc);
+    }
+    status = comm_agree(comm, status);
+    if (status == WEFT_OK) {
+        status = open_route(t, most);
+    }
+    if (status != WEFT_OK) {
+        embed_group_close(t);
+        return status;
+    }
+    *group = t;
+    return WEFT_OK;
+}
+
+void embed_group_close(embed_group *t)
+{
+    if (t != NULL) {
+        row_store_close(t->store);
+        row_route_close(&t->route);
+        bag_route_close(&t->bags);
+        split_route_close(&t->split);
+        bag_index_free(&t->index);
+        WEFT_FREE_ALL(t->row, t->gradient, t->square, t->sample_at, t->number, t->given, t);
+    }
+}
+
+weft_status embed_group_clear(embed_group *t, uint64_t seed)
+{
+    embed_desc desc = t->desc;
+    row_store *old = t->store;
+    desc.seed = seed;
+    const weft_status status = open_store(t, &desc);
+    if (status != WEFT_OK) {
+        t->store = old;
+        return status;
+    }
+    const row_figures gone = row_store_figures(old);
+    t->past.made += gone.made;
+    t->past.refused += gone.refused;
+    t->past.expired += gone.expired;
+    row_store_close(old);
+    t->desc = desc; /* which rank owns a key stays a matter of the first seed */
+    return WEFT_OK;
+}
+
+embed_figures embed_group_figures(const embed_group *t)
+{
+    const row_figures own = row_store_figures(t->store);
+    const embed_figures *past = &t->past;
+    if (embed_group_shares_keys(t) && comm_rank(t->comm) > 0) {
+        return (embed_figures){.bytes = own.bytes}; /* rank 0 answers for the rows */
+    }
+    return (embed_figures){.rows = own.rows,
+                           .waiting = own.waiting,
+                           .made = own.made + past->made,
+                           .refused = own.refused + past->refused,
+                           .expired = own.expired + past->expired,
+                           .bytes = own.bytes};
+}
+
+/* ---- a batch ----------------------------------------------------------------------------------------------------- */
+
+weft_status embed_take_rows(embed_group *t, int64_t rows)
+{
+    if (rows <= t->rows) {
+        return WEFT_OK;
+    }
+    const int64_t room = rows + rows / 2;
+    weft_free(t->row);
+    t->row = NULL;
+    t->rows = 0;
+    WEFT_TRY(WEFT_NEW(&t->row, room, WEFT_MEM_ROWS));
+    t->rows = room;
+    return WEFT_OK;
+}
+
+weft_status embed_touch(embed_group *t, const uint64_t *key, const int32_t *times, bool training)
+{
+    const int64_t batches = training && t->desc.expire_after > 0 ? row_store_figures(t->store).batches : 0;
+    if (batches > 0 && batches % t->desc.expire_after == 0) {
+        row_store_expire(t->store);
+    }
+    return row_store_touch(t->store, key, times, t->owned, training, t->row);
+}
+
+static weft_status find_rows(embed_group *t, bool training)
+{
+    const uint64_t *key = NULL;
+    const int32_t *times = NULL;
+    WEFT_TRY(row_route_keys(&t->route, &t->index, training, &key, &times, &t->owned));
+    WEFT_TRY(embed_take_rows(t, t->owned));
+    WEFT_TRY(embed_touch(t, key, times, training));
+    row_store_read(t->store, t->row, t->owned, row_route_values(&t->route), t->stride);
+    return WEFT_OK;
+}
+
+weft_status embed_group_forward(embed_group *t, const embed_bags *bags, bool training, float *pooled, int64_t ld)
+{
+    const int64_t keys = bags->samples > 0 ? bags->at[bags->samples * bags->fields] : 0;
+    assert(bags->samples == 0 || bags->fields == t->desc.fields);
+    assert(bags->weight == NULL || t->desc.weighted);
+    if (t->desc.mode == EMBED_DES) {
+        return embed_partial_forward(t, bags, training, pooled, ld);
+    }
+    if (t->desc.mode == EMBED_COLUMNS) {
+        return embed_split_forward(t, bags, training, pooled, ld);
+    }
+    weft_status status = bag_index_fill(&t->index, bags);
+    status = status == WEFT_OK ? embed_take_squares(t) : status;
+    if (status == WEFT_OK && comm_size(t->comm) > 1 && keys > t->route.most) {
+        status = weft_fail(WEFT_ERR_INTERNAL, "a batch of %lld keys, and messages are for %lld", (long long)keys,
+                           (long long)t->route.most);
+    }
+    WEFT_TRY(comm_agree(t->comm, status));
+    WEFT_TRY(comm_agree(t->comm, find_rows(t, training)));
+    WEFT_TRY(row_route_rows(&t->route, &t->value));
+    pool_rows(&t->index, bags, t->value, t->stride, t->stride, pooled, ld);
+    if (t->desc.squares) {
+        embed_square_rows(t);
+        pool_squares(&t->index, bags, t->square, 1, pooled + embed_columns(t) - 1, ld);
+    }
+    return WEFT_OK;
+}
+
+weft_status embed_take_floats(float **block, int64_t *held, int64_t count)
+{
+    if (count <= *held) {
+        return WEFT_OK;
+    }
+    const int64_t room = count + count / 2;
+    weft_free(*block);
+    *block = NULL;
+    *held = 0;
+    WEFT_TRY(WEFT_NEW(block, room, WEFT_MEM_ROWS));
+    *held = room;
+    return WEFT_OK;
+}
+
+weft_status embed_take_gradients(embed_group *t)
+{
+    return embed_take_floats(&t->gradient, &t->gradients, t->index.distinct * t->stride);
+}
+
+weft_status embed_take_squares(embed_group *t)
+{
+    return t->desc.squares ? embed_take_floats(&t->square, &t->squares, t->index.distinct) : WEFT_OK;
+}
+
+void embed_square_rows(embed_group *t)
+{
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < t->index.distinct; ++i) {
+        const float *row = t->value + i * t->stride;
+        float sum = 0;
+        for (int j = 0; j < t->width; ++j) {
+            sum += row[j] * row[j];
+        }
+        t->square[i] = sum;
+    }
+}
+
+void embed_add_squares(embed_group *t, const float *dpooled, int64_t ld)
+{
+    pool_square_gradients(&t->index, t->desc.fields, dpooled + embed_columns(t) - 1, ld, t->square, 1);
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < t->index.distinct; ++i) {
+        for (int j = 0; j < t->width; ++j) {
+            t->gradient[i * t->stride + j] += 2 * t->square[i] * t->value[i * t->stride + j];
+        }
+    }
+}
+
+static weft_status sum_gradients(embed_group *t, const float *dpooled, int64_t ld)
+{
+    WEFT_TRY(embed_take_gradients(t));
+    pool_gradients(&t->index, t->desc.fields, dpooled, ld, t->stride, t->gradient, t->stride);
+    if (t->desc.squares) {
+        embed_add_squares(t, dpooled, ld);
+    }
+    return WEFT_OK;
+}
+
+weft_status embed_group_backward(embed_group *t, const float *dpooled, int64_t ld, double rate)
+{
+    if (t->desc.mode == EMBED_DES) {
+        return embed_partial_backward(t, dpooled, ld, rate);
+    }
+    if (t->desc.mode == EMBED_COLUMNS) {
+        return embed_split_backward(t, dpooled, ld, rate);
+    }
+    WEFT_TRY(comm_agree(t->comm, sum_gradients(t, dpooled, ld)));
+    WEFT_TRY(row_route_gradients(&t->route, t->gradient));
+    row_store_update(t->store, t->row, t->owned, row_route_values(&t->route), t->stride, rate);
+    return WEFT_OK;
+}

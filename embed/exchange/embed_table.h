@@ -1,0 +1,43 @@
+/*
+ * embed/exchange/embed_table.h: a table of embeddings: groups of fields, each in a mode of its own.
+ *
+ * Bags and sums of a batch pass to the only group as they are. Where there are several groups, each gets bags of its
+ * fields, and its columns go to and from their places:
+ *
+ *     fields of the table    0 1 2 3 4        modes    a r a a r
+ *     group all-to-all       0 2 3            pooled   [samples, 3 * stride]
+ *     group replicate        1 4              pooled   [samples, 2 * stride]
+ *
+ * Memory: a copy of keys, sums and gradients of a batch, where there are several groups. Keys keep the numbers of the
+ * table's fields.
+ */
+#pragma once
+
+#include "embed/exchange/embed_group.h"
+
+/* A group of fields, and its part of a batch where there are several. */
+typedef struct table_group {
+    embed_group *rows;
+    int fields;
+    embed_bags bags;
+    int64_t *at;   /* [samples * fields + 1] */
+    uint64_t *key; /* [keys] */
+    float *weight; /* [keys] of a table that is `weighted` */
+    float *number; /* [samples, fields * stride + squares]: sums, then their gradients */
+    int64_t bags_held, keys_held, numbers;
+    int64_t sent; /* bytes so far, by this rank */
+} table_group;
+
+/* Where a field is. */
+typedef struct field_place {
+    int group, place; /* place: among the fields of the group */
+} field_place;
+
+struct embed_table {
+    weft_comm *comm;
+    embed_desc desc; /* mode_of: NULL */
+    int stride;
+    int groups;
+    table_group group[EMBED_MODES_COUNT];
+    field_place *place; /* [fields] */
+};
