@@ -149,7 +149,9 @@ static weft_status plan_memory(workload *work)
     }
     const uint64_t image = (uint64_t)image_set_bytes(job->set);
     const uint64_t fetched = image_set_is_spread(job->set) ? 2 * (uint64_t)ranks : 0;
-    const uint64_t batches = (uint64_t)most * image * (2 * sizeof(float) + fetched);
+    const uint64_t probes = option_real(context->options, OPT_SKEW_GUARD) > 0.0 ? sizeof(float) : 0;
+    const uint64_t dealt = job->batches.deal != NULL ? (uint64_t)job->batches.samples * sizeof(int64_t) : 0;
+    const uint64_t batches = (uint64_t)most * image * (2 * sizeof(float) + fetched + probes) + dealt;
     uint64_t scratch = 0;
     WEFT_TRY(dense_model_scratch_bytes(context->hal, &job->config, WEFT_DTYPE_F32, &scratch));
     scratch = scratch > kept.sync_device.scratch ? scratch : kept.sync_device.scratch;

@@ -11,8 +11,6 @@
 #include "base/philox.h"
 #include "train/train_options.def"
 
-enum { WEFT_RNG_DEAL = 84 }; /* order (epoch 0), shares (1) and classes (2) */
-
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
 
 static const struct rule_row {
