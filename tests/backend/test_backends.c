@@ -127,7 +127,7 @@ static void case_act(env *e)
 
 /* [2, n] and [m, 2] in a vector. */
 #define STATS(x)  hal_mat_of((x).dev[run_backend], WEFT_DTYPE_F64, 2, e->n, e->n)
-#define GROUPS(x) hal_mat_of((x).dev[run_backend], (x).dtype, e->m / pixels, 2 * groups, 2 * groups)
+#define SAVED(x) hal_mat_of((x).dev[run_backend], (x).dtype, e->m / pixels, 2 * groups, 2 * groups)
 #define PAIRS(x)  hal_mat_of((x).dev[run_backend], (x).dtype, e->m, 2, 2)
 
 /* ---- norms ----------------------------------------------------------------------------------------------------- */
@@ -282,12 +282,12 @@ static void case_group_norm(env *e)
     operand dbeta = operand_vector(e, e->n, UNIT);
     const double epsilon = 0.05;
     RUN(e, gn_forward, .x = ON(x), .gamma = ROW(gamma), .beta = ROW(beta), .epsilon = epsilon, .pixels = pixels,
-        .groups = groups, .saved = GROUPS(saved), .y = ON(y));
-    RUN(e, gn_backward, .dy = ON(dy), .x = ON(x), .gamma = ROW(gamma), .saved = GROUPS(saved), .dgamma = ROW(dgamma),
+        .groups = groups, .saved = SAVED(saved), .y = ON(y));
+    RUN(e, gn_backward, .dy = ON(dy), .x = ON(x), .gamma = ROW(gamma), .saved = SAVED(saved), .dgamma = ROW(dgamma),
         .dbeta = ROW(dbeta), .pixels = pixels, .groups = groups, .dx = ON(dx));
     operand_compare(e, &dgamma, 64.0 + order_of_sums(e));
     operand_compare(e, &dbeta, 16.0 + order_of_sums(e));
-    RUN(e, gn_backward, .dy = ON(dy), .x = ON(x), .gamma = ROW(gamma), .saved = GROUPS(saved), .dgamma = ROW(dgamma),
+    RUN(e, gn_backward, .dy = ON(dy), .x = ON(x), .gamma = ROW(gamma), .saved = SAVED(saved), .dgamma = ROW(dgamma),
         .dbeta = ROW(dbeta), .pixels = pixels, .groups = groups, .dx = ON(dy));
     operand_compare(e, &y, 32.0);
     operand_compare(e, &dx, 64.0);
