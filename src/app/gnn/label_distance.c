@@ -26,9 +26,9 @@ weft_status gnn_tell_label_distance(const workload *work)
     if (comm_size(comm) == 1 || job->labels.targets.loss != TRAIN_LOSS_XENT || job->labels.label == NULL) {
         return WEFT_OK;
     }
-    weft_status status = WEFT_NEW_ZERO(&part, classes, WEFT_MEM_WORKSPACE);
-    status = status == WEFT_OK ? WEFT_NEW_ZERO(&whole, classes, WEFT_MEM_WORKSPACE) : status;
-    WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
+    weft_status status = WEFT_OK, local = WEFT_NEW_ZERO(&part, classes, WEFT_MEM_WORKSPACE);
+    local = local == WEFT_OK ? WEFT_NEW_ZERO(&whole, classes, WEFT_MEM_WORKSPACE) : local;
+    COMM_AGREED_GOTO(comm_agree(comm, local), local, status, done);
     count_training(&job->labels, part, whole);
     WEFT_TRY_GOTO(comm_allreduce(comm, whole, classes, WEFT_DTYPE_I64, COMM_SUM), status, done);
     const double own = label_distance(part, whole, classes);

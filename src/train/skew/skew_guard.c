@@ -298,11 +298,10 @@ weft_status skew_guard_create(weft_comm *comm, train_model *model, const train_s
 {
     skew_guard *g = NULL;
     *guard = NULL;
-    weft_status status = check_source(source, model->params);
-    status = status == WEFT_OK ? WEFT_NEW_ZERO(&g, 1, WEFT_MEM_GENERAL) : status;
-    status =
-        status == WEFT_OK ? WEFT_NEW(&g->logits, source->probe_rows * source->outputs, WEFT_MEM_WORKSPACE) : status;
-    WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
+    weft_status status = WEFT_OK, local = check_source(source, model->params);
+    local = local == WEFT_OK ? WEFT_NEW_ZERO(&g, 1, WEFT_MEM_GENERAL) : local;
+    local = local == WEFT_OK ? WEFT_NEW(&g->logits, source->probe_rows * source->outputs, WEFT_MEM_WORKSPACE) : local;
+    COMM_AGREED_GOTO(comm_agree(comm, local), local, status, done);
     g->comm = comm;
     g->model = model;
     g->source = source;
@@ -311,10 +310,11 @@ weft_status skew_guard_create(weft_comm *comm, train_model *model, const train_s
     g->every = steps / CHECKS_LEAST < EVERY_MOST ? steps / CHECKS_LEAST : EVERY_MOST;
     g->every = g->every > 0 ? g->every : 1;
     take_ladder(g);
+    const int64_t probed = source->probe_steps / comm_size(comm) * source->probe_rows;
     if (has_work(g)) {
         log_info(FLAG_SKEW_GUARD " %g: a check every %lld steps, on %lld images of each rank; %s from %g to %g", points,
-                 (long long)g->every, (long long)(source->probe_steps / comm_size(comm) * source->probe_rows),
-                 sync_knob_name(g->knob), g->setting[0], g->setting[g->settings - 1]);
+                 (long long)g->every, (long long)probed, sync_knob_name(g->knob), g->setting[0],
+                 g->setting[g->settings - 1]);
         *guard = g;
         g = NULL;
     }
