@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "dense/data/image_fetch.h"
 #include "train/batch/batch_loader.h"
+#include "train/train_options.def"
 
 const weft_activity ACTIVITY_BATCH[1] = {{.text = "batches of images", .kind = ACTIVITY_COMPUTES}};
 
@@ -16,7 +17,7 @@ const weft_activity ACTIVITY_BATCH[1] = {{.text = "batches of images", .kind = A
 typedef struct slot {
     batch_key key;
     batch_share share;
-    permutation order; /* of the epoch, where training */
+    permutation order; /* of the epoch for this rank, where training */
     float *pixels;     /* [rows, height, width, channels] host; the device's own memory where the host sees it */
     int64_t *id;       /* [rows] host, as are label, split and mask */
     int32_t *label;
@@ -40,6 +41,8 @@ struct image_source {
     uint8_t **scratch;  /* [workers] a sample each */
     int workers;
     batch_loader *loader;
+    slot probe; /* of the probes (train_source.probe); no rows: there are none */
+    int64_t probe_rows;
 };
 
 /* ---- what a batch holds ---------------------------------------------------------------------------------------- */
@@ -66,7 +69,8 @@ static batch_plan batches_of(const image_source *s, bool training)
                                    .batch = o->batch,
                                    .least = o->least,
                                    .share_least = o->share_least,
-                                   .drop_last = o->drop_last}
+                                   .drop_last = o->drop_last,
+                                   .deal = o->deal}
                     : (batch_plan){.samples = s->evaluated, .batch = eval_batch(s)};
 }
 
@@ -82,13 +86,16 @@ static int parts_of_step(void *self, int64_t step, int parts)
     return batch_order_parts(&batches, step, parts);
 }
 
-/* The sample at a position of the batch's order. [out] its number over all splits. */
-static void sample_at(const image_source *s, const slot *at, int64_t position, int *split, int64_t *index, int64_t *id)
+/* The sample at a position of a rank's share. order: of the epoch for that rank. [out] id: its number over all
+ * splits. */
+static void sample_at(const image_source *s, const slot *at, int rank, const permutation *order, int64_t position,
+                      int *split, int64_t *index, int64_t *id)
 {
     const int64_t *count = s->options.set->count;
     if (at->key.training) {
+        const batch_plan batches = batches_of(s, true);
         *split = IMAGE_TRAIN;
-        *index = (int64_t)permute(&at->order, (uint64_t)position);
+        *index = batch_order_sample(&batches, rank, order, position);
         *id = *index;
         return;
     }
@@ -111,7 +118,7 @@ static weft_status make_row(void *self, int number, int64_t row, int worker)
     int split;
     int64_t index;
     assert(row >= 0 && row < to->share.count && worker < s->workers);
-    sample_at(s, to, to->share.begin + row, &split, &index, &to->id[row]);
+    sample_at(s, to, s->rank, &to->order, to->share.begin + row, &split, &index, &to->id[row]);
     const uint8_t *pixels = s->scratch[worker];
     if (travels(s, row)) {
         pixels = image_fetch_pixels(s->fetch, row);
@@ -142,8 +149,13 @@ static batch_share share_of_rank(const void *self, int rank)
 static void sample_of_fetch(const void *self, int64_t position, int *split, int64_t *index)
 {
     const image_source *s = self;
+    const slot *at = &s->slot[s->filling];
+    const bool owned = at->key.training && s->options.deal != NULL;
+    const int rank = owned ? batch_deal_owner(s->options.deal, position) : s->rank;
+    const batch_plan batches = batches_of(s, true);
+    const permutation order = owned ? batch_order_of(&batches, rank, at->key.seed, at->key.epoch) : at->order;
     int64_t id;
-    sample_at(s, &s->slot[s->filling], position, split, index, &id);
+    sample_at(s, at, rank, &order, position, split, index, &id);
 }
 
 static weft_status begin_batch(void *self, int number, const batch_key *key, int64_t *rows)
@@ -156,7 +168,8 @@ static weft_status begin_batch(void *self, int number, const batch_key *key, int
     assert(to->share.count >= 0 && to->share.count <= s->rows);
     *rows = to->share.count;
     if (key->training) {
-        to->order = batch_order(s->options.set->count[IMAGE_TRAIN], key->seed, key->epoch);
+        const batch_plan batches = batches_of(s, true);
+        to->order = batch_order_of(&batches, s->rank, key->seed, key->epoch);
     }
     const image_fetch_batch batch = {.self = s, .share = share_of_rank, .sample = sample_of_fetch};
     return s->fetch != NULL ? image_fetch_post(s->fetch, &batch) : WEFT_OK;
@@ -284,6 +297,67 @@ static void destroy_slot(const image_source *s, slot *b)
     }
 }
 
+/* ---- probes ---------------------------------------------------------------------------------------------------- */
+
+/* Images of a probe of one rank: enough for a point of accuracy, and few beside the steps between two looks. */
+enum { PROBE_IMAGES = 512 };
+
+/* Image `at` of the probe of `owner`: of its shard, or of a run of all images in a random order where there are no
+ * shards. */
+static int64_t probed(const image_source *s, int owner, int64_t at)
+{
+    const batch_deal *deal = s->options.deal;
+    const int64_t images = s->options.set->count[IMAGE_TRAIN];
+    if (deal != NULL) {
+        return deal->sample[deal->first[owner] + at % batch_deal_size(deal, owner)];
+    }
+    const permutation order = batch_order(images, 0, 0);
+    return (int64_t)permute(&order, (uint64_t)((owner * (images / s->ranks) + at) % images));
+}
+
+static weft_status probe_batch(void *self, int64_t step, train_batch *batch)
+{
+    image_source *s = self;
+    slot *b = &s->probe;
+    const augment *a = &s->options.augment;
+    const int64_t rows = s->probe_rows, each = a->crop_height * a->crop_width * a->channels;
+    for (int64_t i = 0; i < rows; ++i) {
+        const int64_t index = probed(s, (int)(step % s->ranks), step / s->ranks * rows + i);
+        WEFT_TRY(image_set_read(s->options.set, IMAGE_TRAIN, index, s->scratch[0], &b->label[i]));
+        augment_plain(a, s->scratch[0], b->pixels + i * each);
+        b->id[i] = index;
+        b->split[i] = IMAGE_TRAIN;
+    }
+    b->key.training = true; /* without masks: all rows count */
+    b->share = (batch_share){.batch = rows, .part = rows, .count = rows};
+    describe(s, b);
+    WEFT_TRY(upload(s, b));
+    *batch = (train_batch){.input = &b->batch, .targets = &b->targets};
+    return WEFT_OK;
+}
+
+/* Batches of probes are as large as this rank's share of a training step, for which networks are prepared. */
+static weft_status create_probe(image_source *s)
+{
+    const int parts = parts_of_step(s, 0, parts_of(&s->options));
+    const batch_plan training = batches_of(s, true);
+    const int64_t most = batch_order_most(&training, parts_of(&s->options), s->ranks);
+    s->probe_rows = s->options.probes ? share_at(s, true, (batch_turn){.parts = parts}, s->rank).count : 0;
+    if (!s->options.probes || outputs_of(&s->options) == 0) {
+        return WEFT_OK;
+    }
+    WEFT_CHECK(
+        s->probe_rows > 0, WEFT_ERR_USAGE,
+        FLAG_SKEW_GUARD
+        ": rank %d has no image in the first step of an epoch to score replicas on: use a larger " FLAG_BATCH_SIZE
+        " or fewer ranks",
+        s->rank);
+    s->source.probe_steps = s->ranks * (PROBE_IMAGES > most ? PROBE_IMAGES / most : 1);
+    s->source.probe_rows = s->probe_rows;
+    s->source.probe = probe_batch;
+    return create_slot(s, s->probe_rows, &s->probe);
+}
+
 static weft_status check_options(const image_source_options *o)
 {
     const image_set *set = o->set;
@@ -343,6 +417,7 @@ static weft_status create_parts(image_source *s)
         .parts = parts_of(o),
         .loaders = o->loaders,
         .workers = s->workers};
+    WEFT_TRY(create_probe(s));
     return batch_loader_create(&desc, &s->loader);
 }
 
@@ -381,6 +456,7 @@ void image_source_destroy(image_source *s)
     for (int i = 0; i < s->slots; ++i) {
         destroy_slot(s, &s->slot[i]);
     }
+    destroy_slot(s, &s->probe);
     for (int i = 0; i < s->workers && s->scratch != NULL; ++i) {
         weft_free(s->scratch[i]);
     }

@@ -17,6 +17,7 @@
 #include "dense/data/augment.h"
 #include "dense/data/image_set.h"
 #include "tensor/tensor.h"
+#include "train/batch/batch_deal.h"
 #include "train/source.h"
 
 /* Reading and augmenting images, where the caller does it or waits for it. */
@@ -53,8 +54,12 @@ typedef struct image_source_options {
     int64_t least, share_least;
     /* Images of a step of the evaluation; 0: as `batch`. */
     int64_t eval_batch;
+    /* Training images of every rank are probes to compare replicas by (train_source.probe). */
+    bool probes;
     /* Leave the short last batch of an epoch out. */
     bool drop_last;
+    /* Shards of the ranks (batch_plan); must outlive the source. NULL: none. */
+    const batch_deal *deal;
     /* Threads that prepare the next batch, on the CPUs of the creating thread; 0: none. */
     int loaders;
     /* OpenMP threads of the caller that prepare a batch where there are no loaders; >= 1. */

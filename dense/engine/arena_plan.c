@@ -91,14 +91,16 @@ static void plan_forward(planning *p, int index)
 /* Which of a unit's values its backward pass reads. A linear layer has a copy of a narrow input. */
 static bool reads_input_again(const planning *p, const unit *u)
 {
-    return u->kind == UNIT_CONV || u->kind == UNIT_NORM || (u->kind == UNIT_LINEAR && !is_narrow(p, u->x));
+    return u->kind == UNIT_CONV || u->kind == UNIT_NORM || u->kind == UNIT_GROUPNORM ||
+           (u->kind == UNIT_LINEAR && !is_narrow(p, u->x));
 }
 
 /* A residual's gradient stays where the norm's was. */
 static bool works_in_place(const unit *u)
 {
     const bool passes_on = u->other != UNIT_NO_VALUE && u->other != UNIT_INPUT_VALUE;
-    return (u->kind == UNIT_NORM && !passes_on) || u->kind == UNIT_ACT || u->kind == UNIT_ADD || u->kind == UNIT_SCALE;
+    return (u->kind == UNIT_NORM && !passes_on) || u->kind == UNIT_GROUPNORM || u->kind == UNIT_ACT ||
+           u->kind == UNIT_ADD || u->kind == UNIT_SCALE;
 }
 
 /* A norm without residual tells ReLU's mask by x. */

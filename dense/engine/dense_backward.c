@@ -212,6 +212,8 @@ static weft_status unit_backward(dense_model *model, int index, unit_gradients *
         return linear_unit_backward(model, g, pass);
     case UNIT_NORM:
         return norm_unit_backward(model, g, pass);
+    case UNIT_GROUPNORM:
+        return dense_group_norm_backward(&g->d->group_norm, pass, &g->x, &g->dy, &g->dx);
     case UNIT_ADD:
         return add_backward(model, g);
     case UNIT_ACT:

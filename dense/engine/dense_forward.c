@@ -120,6 +120,11 @@ static weft_status unit_forward(dense_model *model, int index, const train_pass 
         return linear_unit_forward(model, index, pass);
     case UNIT_NORM:
         return norm_unit_forward(model, index, pass);
+    case UNIT_GROUPNORM: {
+        const weft_tensor x = dense_value(model, u->x);
+        weft_tensor y = dense_value(model, u->y);
+        return dense_group_norm_forward(&model->unit[index].group_norm, pass, &x, &y);
+    }
     case UNIT_ADD:
         return add_forward(model, index);
     case UNIT_ACT:

@@ -138,6 +138,11 @@ static weft_status declare_parameters(dense_model *model)
                                       .layer = u->layer->name,
                                       .names = &names};
             WEFT_TRY(norm_declare(&d->norm, &model->params, &layer));
+        } else if (u->kind == UNIT_GROUPNORM) {
+            const net_size size = model->list.size[u->x];
+            d->group_norm.pixels = net_pixels(size);
+            d->group_norm.groups = u->layer->groups;
+            WEFT_TRY(dense_group_norm_declare(&d->group_norm, &model->params, u->layer->name, size.channels));
         }
     }
     for (int i = 0; i < model->list.units; ++i) {
@@ -222,6 +227,8 @@ static weft_status create_unit(dense_model *model, int index)
     case UNIT_SUBSAMPLE:
         set_pool(model, index);
         return WEFT_OK;
+    case UNIT_GROUPNORM:
+        return dense_group_norm_create(&model->unit[index].group_norm, dense_most_images(&model->config));
     case UNIT_NORM:
         return norm_create(&model->unit[index].norm, model->comm,
                            dense_most_images(&model->config) * net_pixels(model->list.size[u->x]));
@@ -398,6 +405,7 @@ void dense_model_destroy(dense_model *model)
         if (model->list.unit[i].kind == UNIT_NORM) {
             norm_destroy(&model->unit[i].norm);
         }
+        dense_group_norm_destroy(&model->unit[i].group_norm);
     }
     tensor_destroy(&model->arena);
     param_store_destroy(&model->params);

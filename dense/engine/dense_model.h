@@ -15,6 +15,7 @@
 #include "base/trace/activity.h"
 #include "dense/data/image_source.h"
 #include "dense/engine/arena_plan.h"
+#include "dense/engine/dense_group_norm.h"
 #include "train/layers/linear.h"
 #include "train/layers/norm.h"
 #include "train/model.h"
@@ -39,6 +40,7 @@ typedef struct dense_unit {
     /* UNIT_POOL and UNIT_SUBSAMPLE: the window. */
     hal_pool_shape pool;
     train_norm norm;
+    dense_group_norm group_norm;
 } dense_unit;
 
 /* Arrays with an entry for each value of the network. */

@@ -80,6 +80,9 @@ static void start_unit(const grouping *g, const net_layer *layer, unit *u)
     case NET_NORM:
         u->kind = UNIT_NORM;
         break;
+    case NET_GROUPNORM:
+        u->kind = UNIT_GROUPNORM;
+        break;
     case NET_ADD:
         u->kind = UNIT_ADD;
         u->other = value_of(g, layer->other);

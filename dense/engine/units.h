@@ -18,6 +18,7 @@ typedef enum unit_kind {
     UNIT_CONV, /* linear layers over more than one pixel too: a kernel as large as the image */
     UNIT_LINEAR,
     UNIT_NORM,
+    UNIT_GROUPNORM,
     UNIT_ADD,
     UNIT_ACT, /* relu, dropout, or both */
     UNIT_POOL,

@@ -36,7 +36,8 @@ enum {
 typedef enum net_kind {
     NET_CONV,
     NET_LINEAR,
-    NET_NORM, /* batch norm over pixels */
+    NET_NORM,      /* batch norm over pixels */
+    NET_GROUPNORM, /* each image by itself, over pixels and the channels of a group */
     NET_RELU,
     NET_ADD,
     NET_MAXPOOL,

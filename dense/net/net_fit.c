@@ -103,6 +103,15 @@ static weft_status fit_add(const network *net, net_layer *layer, net_size input)
     return WEFT_OK;
 }
 
+static weft_status fit_groupnorm(const network *net, net_layer *layer, net_size input)
+{
+    LAYER_CHECK(net, layer, input.channels % layer->groups == 0,
+                "%lld groups do not divide the %lld channels of its input", (long long)layer->groups,
+                (long long)input.channels);
+    layer->size = input;
+    return WEFT_OK;
+}
+
 static weft_status fit_layer(const network *net, net_layer *layer)
 {
     const net_size input = net_size_of(net, layer->from);
@@ -111,6 +120,8 @@ static weft_status fit_layer(const network *net, net_layer *layer)
         return fit_conv(net, layer, input);
     case NET_LINEAR:
         return fit_linear(net, layer, input);
+    case NET_GROUPNORM:
+        return fit_groupnorm(net, layer, input);
     case NET_ADD:
         return fit_add(net, layer, input);
     case NET_MAXPOOL:
@@ -166,6 +177,7 @@ net_cost net_cost_of(const network *net, int index)
         return (net_cost){layer->out * (each + layer->bias), 2.0 * (double)each * out};
     }
     case NET_NORM:
+    case NET_GROUPNORM:
         return (net_cost){2 * layer->size.channels, 7.0 * out};
     case NET_MAXPOOL:
     case NET_AVGPOOL:

@@ -11,6 +11,7 @@ const net_kind_row net_kind_rows[NET_KINDS] = {
                    NET_FIELD_START}},
     [NET_LINEAR] = {"linear", "linear OUTPUTS|classes [bias=on]", {NET_FIELD_OUT}, {NET_FIELD_BIAS}},
     [NET_NORM] = {"norm", "norm", {0}, {0}},
+    [NET_GROUPNORM] = {"groupnorm", "groupnorm GROUPS", {NET_FIELD_GROUPS}, {0}},
     [NET_RELU] = {"relu", "relu", {0}, {0}},
     [NET_ADD] = {"add", "add NAME", {NET_FIELD_OTHER}, {0}},
     [NET_MAXPOOL] = {"maxpool",

@@ -43,6 +43,7 @@ enum {
     WEFT_RNG_ROWS = 80,       /* first numbers of rows of embeddings, and where their index puts keys */
     WEFT_RNG_CLICK_BLOCKS = 81, /* blocks of rows of an epoch of clicks */
     WEFT_RNG_SEARCH = 83,       /* configurations of a search, and recorded scores that are drawn */
+    WEFT_RNG_DEAL = 84,         /* order (epoch 0), shares (1) and classes (2) of the shards of ranks */
     WEFT_RNG_CLICKS = 88,       /* made rows of clicks: 88..93 */
     WEFT_RNG_POPULATION = 96,   /* donor of an exchange (index 2^32 - 1) and changes by dimension; epoch: its number */
     WEFT_RNG_EDGES = 128,       /* dropout of edges, + layer, up to 191 */

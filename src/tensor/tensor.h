@@ -157,6 +157,19 @@ weft_status tensor_ln_forward(const weft_tensor *x, const tensor_layer_norm *nor
 weft_status tensor_ln_backward(const weft_tensor *dy, const weft_tensor *x, const tensor_layer_norm *norm,
                                weft_tensor *dgamma, weft_tensor *dbeta, weft_tensor *dx);
 
+/* Group norm of images of `pixels` rows (hal/ops.def). gamma, beta, dgamma, dbeta: [1, x.cols]; saved:
+ * [x.rows / pixels, 2 * groups]. */
+typedef struct tensor_group_norm {
+    const weft_tensor *gamma, *beta; /* beta: forward only */
+    weft_tensor *saved;
+    int64_t pixels, groups;
+    double epsilon;
+} tensor_group_norm;
+weft_status tensor_gn_forward(const weft_tensor *x, const tensor_group_norm *norm, weft_tensor *y);
+/* dgamma += and dbeta += */
+weft_status tensor_gn_backward(const weft_tensor *dy, const weft_tensor *x, const tensor_group_norm *norm,
+                               weft_tensor *dgamma, weft_tensor *dbeta, weft_tensor *dx);
+
 /* Losses over the rows whose mask is not 0, added to loss [1, 1] float64; dx = scale * gradient, or NULL. The arrays
  * are the device's, one entry a row of x. */
 typedef struct tensor_loss_rows {

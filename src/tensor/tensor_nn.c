@@ -109,6 +109,51 @@ static weft_status check_layer_norm(const char *op, const weft_tensor *x, const 
     return tensor_check_exact(op, "saved", norm->saved, &saved, x);
 }
 
+static weft_status check_group_norm(const char *op, const weft_tensor *x, const tensor_group_norm *norm)
+{
+    WEFT_CHECK(norm->groups > 0 && norm->pixels > 0 && x->cols % norm->groups == 0 && x->rows % norm->pixels == 0,
+               WEFT_ERR_INTERNAL, "%s: %lld groups of %lld columns, images of %lld of %lld rows", op,
+               (long long)norm->groups, (long long)x->cols, (long long)norm->pixels, (long long)x->rows);
+    WEFT_TRY(tensor_check_vector(op, "gamma", norm->gamma, 1, x->cols, x));
+    const hal_mat saved = {
+        .rows = x->rows / norm->pixels, .cols = 2 * norm->groups, .dtype = tensor_param_type(x->dtype)};
+    return tensor_check_exact(op, "saved", norm->saved, &saved, x);
+}
+
+weft_status tensor_gn_forward(const weft_tensor *x, const tensor_group_norm *norm, weft_tensor *y)
+{
+    WEFT_TRY(tensor_check_same("gn_forward", "x", x, y));
+    WEFT_TRY(check_group_norm("gn_forward", x, norm));
+    WEFT_TRY(tensor_check_vector("gn_forward", "beta", norm->beta, 1, x->cols, x));
+    return hal_gn_forward(y->hal, &(hal_gn_forward_args){.x = tensor_mat(x),
+                                                         .gamma = tensor_mat(norm->gamma),
+                                                         .beta = tensor_mat(norm->beta),
+                                                         .saved = tensor_mat(norm->saved),
+                                                         .y = tensor_mat(y),
+                                                         .pixels = norm->pixels,
+                                                         .groups = norm->groups,
+                                                         .epsilon = norm->epsilon});
+}
+
+weft_status tensor_gn_backward(const weft_tensor *dy, const weft_tensor *x, const tensor_group_norm *norm,
+                               weft_tensor *dgamma, weft_tensor *dbeta, weft_tensor *dx)
+{
+    WEFT_TRY(tensor_check_same("gn_backward", "dy", dy, dx));
+    WEFT_TRY(tensor_check_same("gn_backward", "x", x, dx));
+    WEFT_TRY(check_group_norm("gn_backward", x, norm));
+    WEFT_TRY(tensor_check_vector("gn_backward", "dgamma", dgamma, 1, x->cols, x));
+    WEFT_TRY(tensor_check_vector("gn_backward", "dbeta", dbeta, 1, x->cols, x));
+    return hal_gn_backward(dx->hal, &(hal_gn_backward_args){.dy = tensor_mat(dy),
+                                                            .x = tensor_mat(x),
+                                                            .gamma = tensor_mat(norm->gamma),
+                                                            .saved = tensor_mat(norm->saved),
+                                                            .dgamma = tensor_mat(dgamma),
+                                                            .dbeta = tensor_mat(dbeta),
+                                                            .dx = tensor_mat(dx),
+                                                            .pixels = norm->pixels,
+                                                            .groups = norm->groups});
+}
+
 weft_status tensor_ln_forward(const weft_tensor *x, const tensor_layer_norm *norm, weft_tensor *y)
 {
     WEFT_TRY(tensor_check_same("ln_forward", "x", x, y));

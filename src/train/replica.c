@@ -322,10 +322,15 @@ void replica_scale(train_replica *r, double scale)
     r->scale = scale;
 }
 
-weft_status replica_begin(train_replica *r, double lr, double weight)
+weft_status replica_resume(train_replica *r)
 {
     WEFT_TRY(sync_resume(r->sync)); /* second moments travel in modes only where an average stays */
-    WEFT_TRY(resume_state(r));
+    return resume_state(r);
+}
+
+weft_status replica_begin(train_replica *r, double lr, double weight)
+{
+    WEFT_TRY(replica_resume(r));
     if (r->guarded && r->state_before.cols > 0) {
         const weft_tensor state = state_of(r);
         WEFT_TRY(tensor_axpby(1.0, &state, 0.0, &r->state_before));

@@ -89,6 +89,9 @@ weft_status replica_skip(train_replica *replica);
  * where training stood (comm/sync/sync.h). last: the run ends. Collective. */
 weft_status replica_average(train_replica *replica, bool last);
 
+/* Every rank holds its own parameters and state again, as after the last update. Local. */
+weft_status replica_resume(train_replica *replica);
+
 /* [out] drift: how much the parameters of ranks differ after replica_average: the largest difference of an element from
  * rank 0's, over the root mean square of rank 0's parameters; 0: the same bits. Collective. WEFT_ERR_RESOURCE: no
  * memory for a copy of the parameters, or for two copies if bits differ. */

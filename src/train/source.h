@@ -41,6 +41,14 @@ typedef struct train_source {
      * same order. Allocates nothing after the first epoch.
      */
     weft_status (*batch)(void *self, const train_pass *pass, train_batch *batch);
+    /*
+     * Samples of every rank's shard by which replicas are compared (train/skew/skew_guard.h): `probe` gives batch
+     * `step` of probe_steps, a multiple of the ranks, for an evaluation pass; all its rows are owned by rank
+     * step % ranks. targets->label_host has their labels. The samples are the same at every call. Local.
+     */
+    int64_t probe_steps; /* 0: there is no probe; the same on all ranks */
+    int64_t probe_rows;  /* the most of a batch */
+    weft_status (*probe)(void *self, int64_t step, train_batch *batch);
 } train_source;
 
 /* A source whose only batch has all rows, for training and evaluation. targets must live as long as the source. */

@@ -126,8 +126,9 @@ static void case_act(env *e)
 }
 
 /* [2, n] and [m, 2] in a vector. */
-#define STATS(x) hal_mat_of((x).dev[run_backend], WEFT_DTYPE_F64, 2, e->n, e->n)
-#define PAIRS(x) hal_mat_of((x).dev[run_backend], (x).dtype, e->m, 2, 2)
+#define STATS(x)  hal_mat_of((x).dev[run_backend], WEFT_DTYPE_F64, 2, e->n, e->n)
+#define SAVED(x) hal_mat_of((x).dev[run_backend], (x).dtype, e->m / pixels, 2 * groups, 2 * groups)
+#define PAIRS(x)  hal_mat_of((x).dev[run_backend], (x).dtype, e->m, 2, 2)
 
 /* ---- norms ----------------------------------------------------------------------------------------------------- */
 
@@ -262,6 +263,33 @@ static void case_layer_norm(env *e)
     }
     operand_compare(e, &y, 32.0);
     operand_compare(e, &x, 32.0);
+    operand_compare(e, &dx, 64.0);
+    operand_compare(e, &dy, 64.0);
+}
+
+/* Every image is two rows, every group two columns where columns are even. */
+static void case_group_norm(env *e)
+{
+    const int64_t pixels = e->m % 2 == 0 ? 2 : 1, groups = e->n % 2 == 0 && e->n > 0 ? e->n / 2 : 1;
+    operand x = operand_make(e, e->m, e->n, UNIT);
+    operand dy = operand_make(e, e->m, e->n, UNIT);
+    operand y = operand_make(e, e->m, e->n, NOTHING);
+    operand dx = operand_make(e, e->m, e->n, NOTHING);
+    operand gamma = operand_vector(e, e->n, POSITIVE);
+    operand beta = operand_vector(e, e->n, UNIT);
+    operand saved = operand_vector(e, e->m / pixels * 2 * groups, NOTHING);
+    operand dgamma = operand_vector(e, e->n, UNIT);
+    operand dbeta = operand_vector(e, e->n, UNIT);
+    const double epsilon = 0.05;
+    RUN(e, gn_forward, .x = ON(x), .gamma = ROW(gamma), .beta = ROW(beta), .epsilon = epsilon, .pixels = pixels,
+        .groups = groups, .saved = SAVED(saved), .y = ON(y));
+    RUN(e, gn_backward, .dy = ON(dy), .x = ON(x), .gamma = ROW(gamma), .saved = SAVED(saved), .dgamma = ROW(dgamma),
+        .dbeta = ROW(dbeta), .pixels = pixels, .groups = groups, .dx = ON(dx));
+    operand_compare(e, &dgamma, 64.0 + order_of_sums(e));
+    operand_compare(e, &dbeta, 16.0 + order_of_sums(e));
+    RUN(e, gn_backward, .dy = ON(dy), .x = ON(x), .gamma = ROW(gamma), .saved = SAVED(saved), .dgamma = ROW(dgamma),
+        .dbeta = ROW(dbeta), .pixels = pixels, .groups = groups, .dx = ON(dy));
+    operand_compare(e, &y, 32.0);
     operand_compare(e, &dx, 64.0);
     operand_compare(e, &dy, 64.0);
 }
@@ -499,6 +527,7 @@ static const struct test_case {
     {"batch_norm_fused", case_batch_norm_fused, VALUE, HAL_OP_bn_apply},
     {"batch_norm_backward", case_batch_norm_backward, VALUE, HAL_OP_bn_backward_apply},
     {"layer_norm", case_layer_norm, VALUE, HAL_OP_ln_backward},
+    {"group_norm", case_group_norm, VALUE, HAL_OP_gn_backward},
     {"softmax_xent", case_softmax_xent, WHOLE, HAL_OP_softmax_xent},
     {"bce_logits", case_bce_logits, WHOLE, HAL_OP_bce_logits},
     {"accuracy", case_accuracy, WHOLE, HAL_OP_accuracy},

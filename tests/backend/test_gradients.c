@@ -431,6 +431,57 @@ static void test_layer_norm(void **state)
     check_gradient("layer norm gamma", ln_value, &c, c.gamma, dgamma, N);
 }
 
+/* Images of 3 rows: 2 groups of 2 columns each. */
+enum { GN_PIXELS = 3, GN_GROUPS = 2, GN_COLS = 4 };
+
+static double gn_value(void *context)
+{
+    norm_context *c = context;
+    OP(gn_forward, .x = mat(c->x, M, GN_COLS), .gamma = mat(c->gamma, 1, GN_COLS), .beta = mat(c->beta, 1, GN_COLS),
+       .saved = mat(c->saved, M / GN_PIXELS, 2 * GN_GROUPS), .y = mat(c->y, M, GN_COLS), .pixels = GN_PIXELS,
+       .groups = GN_GROUPS, .epsilon = 1e-5);
+    return dot(c->w, c->y, M * GN_COLS);
+}
+
+/* Each group of each image has mean 0 and variance 1 before gamma and beta. */
+static void check_group_moments(norm_context *c)
+{
+    for (int j = 0; j < GN_COLS; ++j) {
+        c->gamma[j] = 1.0;
+        c->beta[j] = 0.0;
+    }
+    (void)gn_value(c);
+    for (int at = 0; at < M / GN_PIXELS * GN_GROUPS; ++at) {
+        double sum = 0.0, squares = 0.0;
+        for (int i = 0; i < GN_PIXELS * GN_COLS / GN_GROUPS; ++i) {
+            const int row = at / GN_GROUPS * GN_PIXELS + i % GN_PIXELS;
+            const double y = c->y[row * GN_COLS + at % GN_GROUPS * (GN_COLS / GN_GROUPS) + i / GN_PIXELS];
+            sum += y;
+            squares += y * y;
+        }
+        assert_true(fabs(sum) < 1e-12);
+        assert_true(fabs(squares / (GN_PIXELS * GN_COLS / GN_GROUPS) - 1.0) < 1e-3);
+    }
+}
+
+static void test_group_norm(void **state)
+{
+    (void)state;
+    norm_context c;
+    double dx[M * N];
+    double dgamma[N] = {0};
+    double dbeta[N] = {0};
+    norm_fill(&c);
+    (void)gn_value(&c);
+    OP(gn_backward, .dy = mat(c.w, M, GN_COLS), .x = mat(c.x, M, GN_COLS), .gamma = mat(c.gamma, 1, GN_COLS),
+       .saved = mat(c.saved, M / GN_PIXELS, 2 * GN_GROUPS), .dgamma = mat(dgamma, 1, GN_COLS),
+       .dbeta = mat(dbeta, 1, GN_COLS), .dx = mat(dx, M, GN_COLS), .pixels = GN_PIXELS, .groups = GN_GROUPS);
+    check_gradient("group norm x", gn_value, &c, c.x, dx, M * GN_COLS);
+    check_gradient("group norm beta", gn_value, &c, c.beta, dbeta, GN_COLS);
+    check_gradient("group norm gamma", gn_value, &c, c.gamma, dgamma, GN_COLS);
+    check_group_moments(&c);
+}
+
 /* ---- losses ------------------------------------------------------------------------------------------------------ */
 
 typedef struct loss_context {
@@ -755,7 +806,7 @@ int main(void)
         cmocka_unit_test(test_max),        cmocka_unit_test(test_batch_norm),  cmocka_unit_test(test_batch_norm_fused),
         cmocka_unit_test(test_conv),       cmocka_unit_test(test_conv_values), cmocka_unit_test(test_pool),
         cmocka_unit_test(test_layer_norm), cmocka_unit_test(test_losses),      cmocka_unit_test(test_loss_values),
-        cmocka_unit_test(test_gemm),       cmocka_unit_test(test_spmm),
+        cmocka_unit_test(test_gemm),       cmocka_unit_test(test_spmm),        cmocka_unit_test(test_group_norm),
     };
     return cmocka_run_group_tests(tests, open_ref, close_ref);
 }

@@ -72,6 +72,9 @@ static weft_status make_model(workload *work)
                                           .parts = (int)option_int(o, OPT_ACCUMULATE),
                                           .least = job->batches.least,
                                           .share_least = job->batches.share_least,
+                                          .probes = option_real(o, OPT_SKEW_GUARD) > 0.0 &&
+                                                    comm_size(context->comm) > 1 && job->config.training,
+                                          .deal = job->batches.deal,
                                           .loaders = (int)option_int(o, OPT_LOADER_THREADS),
                                           .threads = context->placement.threads};
     WEFT_TRY(dense_model_create(context->comm, context->hal, WEFT_DTYPE_F32, &job->config, &job->model));

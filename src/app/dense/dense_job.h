@@ -29,6 +29,7 @@ typedef struct dense_job {
     char moments[DENSE_MOMENTS]; /* --image-moments auto of these images, once it was decided; "": not yet */
     network net;
     augment augment;
+    batch_deal deal;             /* shards of the ranks; no ranks: there are none */
     batch_plan batches;          /* of training */
     int64_t images[DENSE_SIZES]; /* numbers of images that batches of this rank have */
     int sizes;
@@ -47,6 +48,10 @@ typedef struct dense_job {
 weft_status dense_plan(workload *work, const char *folder, int64_t outputs);
 weft_status dense_build(workload *work);
 void dense_count_training(const workload *work, int64_t *by_class);
+
+/* Deals the training images to the ranks by --shard-by and prints each rank's label distance; job->deal stays empty
+ * where there are no shards or one rank. In app/dense/dense_deal.c. Collective. */
+weft_status dense_deal(workload *work);
 
 /* Values for options that say "auto"; in app/dense/dense_auto.c. */
 weft_status dense_auto_decide(weft_comm *comm, const image_set *set, bool training, weft_options *options);

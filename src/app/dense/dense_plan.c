@@ -87,8 +87,10 @@ static weft_status plan_batches(dense_job *job, const weft_options *o, bool trai
                "--accumulate %d: a batch of %lld images (--batch-size) comes in at most %lld parts", accumulate,
                (long long)b->batch, (long long)b->batch);
     const net_layer *norm = net_norm_of_pixel(&job->net);
-    return norm != NULL ? pair_images(job, norm, option_choice(o, OPT_NORM_OVER) != DENSE_NORM_ALL, accumulate)
-                        : WEFT_OK;
+    WEFT_TRY(norm != NULL ? pair_images(job, norm, option_choice(o, OPT_NORM_OVER) != DENSE_NORM_ALL, accumulate)
+                          : WEFT_OK);
+    b->deal = job->deal.ranks > 0 ? &job->deal : NULL;
+    return batch_order_check(b, accumulate);
 }
 
 /* Parameters of the network, its running statistics, and its largest layer. */
@@ -147,7 +149,9 @@ static weft_status plan_memory(workload *work)
     }
     const uint64_t image = (uint64_t)image_set_bytes(job->set);
     const uint64_t fetched = image_set_is_spread(job->set) ? 2 * (uint64_t)ranks : 0;
-    const uint64_t batches = (uint64_t)most * image * (2 * sizeof(float) + fetched);
+    const uint64_t probes = option_real(context->options, OPT_SKEW_GUARD) > 0.0 ? sizeof(float) : 0;
+    const uint64_t dealt = job->batches.deal != NULL ? (uint64_t)job->batches.samples * sizeof(int64_t) : 0;
+    const uint64_t batches = (uint64_t)most * image * (2 * sizeof(float) + fetched + probes) + dealt;
     uint64_t scratch = 0;
     WEFT_TRY(dense_model_scratch_bytes(context->hal, &job->config, WEFT_DTYPE_F32, &scratch));
     scratch = scratch > kept.sync_device.scratch ? scratch : kept.sync_device.scratch;
@@ -184,6 +188,7 @@ weft_status dense_plan(workload *work, const char *folder, int64_t outputs)
     WEFT_TRY(net_fit(&job->net, (net_size){set->height, set->width, set->channels}, work->outputs));
     weft_dtype values;
     WEFT_TRY(precision_of(context, &values));
+    WEFT_TRY(outputs == 0 ? dense_deal(work) : WEFT_OK);
     WEFT_TRY(plan_batches(job, o, outputs == 0));
     plan_sizes(job, context);
     job->config =
@@ -195,9 +200,10 @@ weft_status dense_plan(workload *work, const char *folder, int64_t outputs)
                        .values = values,
                        .winograd = option_choice(o, OPT_CONVOLUTION) != DENSE_CONVOLUTION_DIRECT};
     work->inputs = set->channels;
-    work->shares[0] = batch_order_share(set->count[IMAGE_TRAIN], set->count[IMAGE_TRAIN], 0, comm_size(context->comm),
-                                        comm_rank(context->comm))
-                          .count;
+    work->shares[0] = job->batches.deal != NULL ? batch_deal_size(&job->deal, comm_rank(context->comm))
+                                                : batch_order_share(set->count[IMAGE_TRAIN], set->count[IMAGE_TRAIN], 0,
+                                                                    comm_size(context->comm), comm_rank(context->comm))
+                                                      .count;
     WEFT_TRY(outputs == 0 ? plan_second(work) : WEFT_OK);
     return plan_memory(work);
 }

@@ -191,6 +191,7 @@ static void dense_unbuild(workload *work)
     labels_destroy(&job->answers);
     weft_free(job->held_id);
     net_destroy(&job->net);
+    batch_deal_destroy(&job->deal);
     memcpy(left.moments, job->moments, sizeof left.moments);
     *job = left;
     work->model = NULL;

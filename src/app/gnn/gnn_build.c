@@ -169,6 +169,7 @@ weft_status gnn_build(workload *work)
         WEFT_TRY(job_forms_find(context, &data->part, &job->config, &job->forms));
     }
     ACTIVITY_TRY(ACTIVITY_LOAD, load_labels(work));
+    WEFT_TRY(work->trained ? WEFT_OK : gnn_tell_label_distance(work));
     activity_begin(ACTIVITY_PREPARE);
     weft_status status =
         work->smooths ? create_smoother(work) : WEFT_OK; /* first: the model lets go of the part's edges */

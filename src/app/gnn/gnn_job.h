@@ -50,6 +50,9 @@ gnn_config gnn_config_of(const weft_options *options, const weft_graph *graph, i
 int64_t gnn_outputs_of(const weft_options *options, const weft_graph *graph);
 weft_status gnn_plan_job(workload *work, const char *folder, int64_t outputs);
 weft_status gnn_build(workload *work);
+/* Prints how far the labels of parts are from those of the graph (label_distance.c). After the labels are loaded.
+ * Collective. */
+weft_status gnn_tell_label_distance(const workload *work);
 weft_status gnn_smooth(workload *work, const weft_options *asked, float *logits);
 
 /* weft predict-scaling; in app/gnn/predict_scaling.c. */

@@ -93,6 +93,7 @@ static weft_status loop_options(const workload *work, const saved_model *initial
         .accumulate = (int)option_int(o, OPT_ACCUMULATE),
         .eval_every = services->eval_every,
         .patience = services->patience,
+        .skew_guard = option_real(o, OPT_SKEW_GUARD),
         .smoothing = option_real(o, OPT_LABEL_SMOOTHING),
         .metric = services->metric,
         .sync = sync_options_of(o, work->ops->shards),

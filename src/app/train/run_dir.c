@@ -260,6 +260,18 @@ static void write_traffic(json_writer *json, const char *name, uint64_t bytes, u
     }
 }
 
+/* The last check of --skew-guard. */
+static void write_skew(const skew_figures *skew, json_writer *json)
+{
+    json_real(json, "skew_home", skew->last.home);
+    json_real(json, "skew_away", skew->last.away);
+    json_real(json, "skew_mean", skew->last.judge);
+    json_real(json, "skew_score", skew->score);
+    json_real(json, "skew_bytes", skew->last.cost);
+    json_int(json, "skew_rung", skew->rung);
+    json_real(json, "skew_setting", skew->setting);
+}
+
 weft_status run_dir_write_epoch(run_dir *dir, const train_epoch *epoch)
 {
     assert(dir->begun && dir->metrics != NULL);
@@ -297,6 +309,9 @@ weft_status run_dir_write_epoch(run_dir *dir, const train_epoch *epoch)
     json_int(&json, "comm_bytes", (int64_t)epoch->comm_bytes);
     json_int(&json, "halo_bytes", (int64_t)epoch->halo_bytes);
     json_int(&json, "staleness", epoch->staleness);
+    if (epoch->skew.checked) {
+        write_skew(&epoch->skew, &json);
+    }
     if (epoch->scaling.scale > 0.0) {
         json_real(&json, "loss_scale", epoch->scaling.scale);
         json_int(&json, "skipped_steps", epoch->scaling.skipped);

@@ -13,12 +13,16 @@
  * Some models need several samples together: a batch norm whose input is one pixel an image needs two images. Then a
  * rest of fewer samples joins the step before it, parts of a step are cut between groups of that many samples, and so
  * are shares where each rank normalises by itself.
+ *
+ * Where ranks own shards (batch_deal), positions are those of the deal: a rank's are its shard, in an order of its own
+ * each epoch, and its share of step t of T is run t of T equal runs. Steps are as many; no batch is short.
  */
 #pragma once
 
 #include <stdbool.h>
 
 #include "base/permutation.h"
+#include "train/batch/batch_deal.h"
 
 /* How an epoch of `samples` samples is cut into batches. */
 typedef struct batch_plan {
@@ -31,6 +35,8 @@ typedef struct batch_plan {
     int64_t share_least;
     /* Leave the short last batch out, unless it is the only one. */
     bool drop_last;
+    /* Shards of the ranks, of `samples` samples; NULL: none. drop_last has no effect with it. */
+    const batch_deal *deal;
 } batch_plan;
 
 /* A part of a step. */
@@ -57,8 +63,15 @@ int batch_order_parts(const batch_plan *plan, int64_t step, int parts);
 /* The largest number of samples that a rank's share of a part has. */
 int64_t batch_order_most(const batch_plan *plan, int parts, int ranks);
 
-/* The order of an epoch: sample = permute(&order, position). samples >= 1. */
+/* The order of an epoch without shards: sample = permute(&order, position). samples >= 1. */
 permutation batch_order(int64_t samples, uint64_t seed, uint32_t epoch);
+/* The order of an epoch of rank's samples: without shards, of all of them. */
+permutation batch_order_of(const batch_plan *plan, int rank, uint64_t seed, uint32_t epoch);
+/* Returns the sample at a position of rank's share; order: batch_order_of(plan, rank, ...). */
+int64_t batch_order_sample(const batch_plan *plan, int rank, const permutation *order, int64_t position);
+/* WEFT_ERR_USAGE: with its shards the plan leaves a rank fewer samples in a part of a step than `least` or
+ * `share_least`. */
+weft_status batch_order_check(const batch_plan *plan, int parts);
 
 /* The share of `rank`, one of `ranks`, of a part. */
 batch_share batch_order_part(const batch_plan *plan, batch_turn turn, int ranks, int rank);

@@ -72,7 +72,7 @@ static weft_status state_create(const kept_replica *k, const sync_buffer *kept, 
     if (model->state != NULL) {
         WEFT_TRY(model->state(model->self, &held, &holds));
     }
-    const int most = 3 + 2 * OPTIMIZER_SLOTS + count + turns + holds;
+    const int most = 4 + 2 * OPTIMIZER_SLOTS + count + turns + holds;
     WEFT_TRY(WEFT_NEW(&s->piece, most, WEFT_MEM_WORKSPACE));
     WEFT_TRY(WEFT_NEW(&s->place, most, WEFT_MEM_WORKSPACE));
     add_tensor(s, "", "parameters", &r->params->value);
@@ -90,6 +90,7 @@ static weft_status state_create(const kept_replica *k, const sync_buffer *kept, 
     add_buffers(s, "", kept, count, false);
     add_buffers(s, "preconditioner.", turned, turns, false);
     add_buffers(s, "model.", held, holds, true);
+    add_buffers(s, "", &k->guard, k->guard.bytes > 0, true);
     return weft_malloc((size_t)s->bytes, 1, WEFT_MEM_WORKSPACE, (void **)&s->data);
 }
 

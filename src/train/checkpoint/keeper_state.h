@@ -18,6 +18,7 @@ typedef struct kept_replica {
     weft_comm *comm;
     const train_model *model;
     train_replica *replica;
+    sync_buffer guard;            /* what the skew guard remembers; no bytes: there is none */
     weft_tensor *best, *best_own; /* parameters at the best score of the run, and a rank's own ones */
 } kept_replica;
 

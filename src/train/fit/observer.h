@@ -14,6 +14,7 @@
 #include "train/checkpoint/checkpoint.h"
 #include "train/model.h"
 #include "train/precondition.h"
+#include "train/skew/skew_rule.h"
 
 /* Bytes and messages that this rank sent. */
 typedef struct train_traffic {
@@ -39,6 +40,7 @@ typedef struct train_epoch {
     train_scaling scaling; /* after the training steps */
     bool preconditioned;   /* `precondition` is set: figures of the last step, seconds of the epoch */
     precondition_figures precondition;
+    skew_figures skew;     /* of the last check of the skew guard */
     double comm_exposed_s; /* seconds in which this rank stood still for communication, evaluation included */
     sync_mode sync;        /* the mode that runs */
     sync_figures figures;  /* of the synchronisation, since the start */

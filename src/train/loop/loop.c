@@ -11,6 +11,7 @@
 #include "train/activities.h"
 #include "train/checkpoint/keeper_state.h"
 #include "train/loop/squared_loss.h"
+#include "train/skew/skew_guard.h"
 #include "train/tap.h"
 #include "train/train_options.def"
 
@@ -21,6 +22,7 @@ typedef struct loop {
     const train_source *source;
     const train_options *options;
     train_replica replica;
+    skew_guard *guard; /* NULL: none */
     train_metrics metrics;
     bool ended;                      /* the run's last average was taken */
     weft_tensor best;                /* parameters at the best validation score of the run */
@@ -66,6 +68,7 @@ static weft_status check_steps(weft_comm *comm, const train_source *source)
 static void loop_destroy(loop *l)
 {
     fit_close(&l->fit);
+    skew_guard_destroy(l->guard);
     replica_destroy(&l->replica);
     TENSOR_DESTROY_ALL(&l->best, &l->best_own, &l->first_own, &l->loss);
     metrics_destroy(&l->metrics);
@@ -256,6 +259,7 @@ static weft_status train_epoch_steps(void *self, uint64_t seed, train_epoch *rec
         trace_end(begin, TRACE_STEP, record->steps > 1 ? "step" : "epoch", -1);
         p->step += 1;
         record->loss = p->loss;
+        WEFT_TRY(skew_guard_step(l->guard, seed, (record->epoch - 1) * source->steps + p->step));
         if (!last) {
             WEFT_TRY(train_tell_step(l->fit.services->observers, record));
             WEFT_TRY(fit_keep_within(&l->fit));
@@ -263,6 +267,7 @@ static weft_status train_epoch_steps(void *self, uint64_t seed, train_epoch *rec
     }
     record->staleness = l->model->staleness;
     record->scaling = p->scaling;
+    record->skew = skew_guard_figures(l->guard);
     tell_precondition(l, &before, record);
     return WEFT_OK;
 }
@@ -336,7 +341,8 @@ static weft_status begin_run(void *self, uint64_t seed)
     }
     WEFT_TRY(begin_beside(l, seed, l->options->init_weights != NULL));
     l->ended = false;
-    return replica_reset(&l->replica);
+    WEFT_TRY(replica_reset(&l->replica));
+    return skew_guard_reset(l->guard);
 }
 
 static weft_status keep_best(void *self)
@@ -396,7 +402,9 @@ static weft_status go_on(void *self, const checkpoint *ck, const train_progress 
     }
     WEFT_TRY(replica_reset(&l->replica));
     WEFT_TRY(begin_beside(l, l->options->seed + (uint64_t)progress->run, false));
-    return kept_replica_restore(&l->kept, ck, progress);
+    WEFT_TRY(skew_guard_reset(l->guard));
+    WEFT_TRY(kept_replica_restore(&l->kept, ck, progress));
+    return skew_guard_restored(l->guard);
 }
 
 static weft_status gather(void *self, const char *folder, bool best, weft_status *written)
@@ -435,8 +443,12 @@ static weft_status run(loop *l, int64_t epochs, const train_observer *observers,
                                .hears = true,
                                .end = end_run,
                                .figures = figures_of};
-    l->kept = (kept_replica){
-        .comm = l->comm, .model = l->model, .replica = &l->replica, .best = &l->best, .best_own = &l->best_own};
+    l->kept = (kept_replica){.comm = l->comm,
+                             .model = l->model,
+                             .replica = &l->replica,
+                             .guard = skew_guard_state(l->guard),
+                             .best = &l->best,
+                             .best_own = &l->best_own};
     fit_open(&services, &method, &l->fit);
     weft_status status = fit_all(&l->fit, result);
     result->tracking = sync_running_tracking(l->replica.sync);
@@ -463,6 +475,10 @@ weft_status train_loop(weft_comm *comm, weft_hal *hal, train_model *model, const
     }
     if (status == WEFT_OK) {
         status = sync_agree_steps(comm, options->epochs, &epochs); /* those of the rank that has most */
+    }
+    if (status == WEFT_OK && options->skew_guard > 0.0) {
+        status =
+            skew_guard_create(comm, model, source, &l.replica, options->skew_guard, epochs * source->steps, &l.guard);
     }
     status = status == WEFT_OK ? run(&l, epochs, observers, result) : status;
     result->seconds = clock_seconds() - start;

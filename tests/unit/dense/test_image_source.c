@@ -2,6 +2,8 @@
  * Batches of images: whatever the number of ranks and loaders, each position of an epoch has the same sample with the
  * same pixels, which are those of the set's file changed by its own draws; labels and masks belong to them.
  */
+#include <math.h>
+
 #include "base/log.h"
 #include "comm/core/layout.h"
 #include "dense/data/image_source.h"
@@ -363,6 +365,110 @@ done:
 }
 
 /* A training that is resumed in the middle gets the batches of one that was not. */
+/* ---- shards ------------------------------------------------------------------------------------------------------ */
+
+static int32_t label_of(const void *self, int64_t sample)
+{
+    return image_set_label(self, IMAGE_TRAIN, sample);
+}
+
+/* Every row belongs to `owner`, with the label and, where nothing is varied, the pixels of its image. */
+static weft_status check_rows(const image_set *set, const batch_deal *deal, const train_batch *batch, int owner)
+{
+    const image_batch *b = batch->input;
+    float pixels[MOST][PIXELS];
+    WEFT_TRY(tensor_download(&b->pixels, pixels));
+    for (int64_t i = 0; i < b->rows; ++i) {
+        int64_t at = deal->first[owner];
+        uint8_t raw[PIXELS];
+        int32_t label;
+        while (at < deal->first[owner + 1] && deal->sample[at] != b->sample_id_host[i]) {
+            ++at;
+        }
+        WEFT_CHECK(at < deal->first[owner + 1], WEFT_ERR_INTERNAL, "image %lld is not of rank %d",
+                   (long long)b->sample_id_host[i], owner);
+        WEFT_TRY(image_set_read(set, IMAGE_TRAIN, b->sample_id_host[i], raw, &label));
+        WEFT_CHECK(label == batch->targets->label_host[i], WEFT_ERR_INTERNAL, "label %d", (int)label);
+        for (int p = 0; p < PIXELS; ++p) {
+            WEFT_CHECK(fabsf(pixels[i][p] - (float)raw[p] / 255.0F) < 1e-6F, WEFT_ERR_INTERNAL, "pixel %d", p);
+        }
+    }
+    return WEFT_OK;
+}
+
+static weft_status take_shards(weft_comm *comm, const image_set *set, const batch_deal *deal, const train_source *of)
+{
+    int64_t taken[MOST] = {0};
+    train_batch batch;
+    for (int64_t at = 0; at < EPOCHS * of->steps; ++at) {
+        const train_pass pass = {
+            .training = true, .seed = SEED, .epoch = (uint32_t)(at / of->steps) + 1, .step = at % of->steps};
+        WEFT_TRY(of->batch(of->self, &pass, &batch));
+        WEFT_TRY(check_rows(set, deal, &batch, comm_rank(comm)));
+        for (int64_t i = 0; i < batch.targets->rows; ++i) {
+            taken[((const image_batch *)batch.input)->sample_id_host[i]] += 1;
+        }
+    }
+    for (int64_t step = 0; step < of->probe_steps; ++step) {
+        WEFT_TRY(of->probe(of->self, step, &batch));
+        WEFT_CHECK(batch.targets->rows > 0 && batch.targets->rows <= of->probe_rows, WEFT_ERR_INTERNAL, "rows");
+        WEFT_TRY(check_rows(set, deal, &batch, (int)(step % comm_size(comm))));
+    }
+    WEFT_TRY(comm_allreduce(comm, taken, MOST, WEFT_DTYPE_I64, COMM_SUM));
+    for (int64_t i = 0; i < set->count[IMAGE_TRAIN]; ++i) {
+        WEFT_CHECK(taken[i] == EPOCHS, WEFT_ERR_INTERNAL, "image %lld: %lld times", (long long)i, (long long)taken[i]);
+    }
+    return WEFT_OK;
+}
+
+static weft_status run_shards(weft_comm *comm, void *argument)
+{
+    const source_case *c = argument;
+    const image_options options = {.threads = 1, .memory = c->memory};
+    const deal_rule rule = {DEAL_LABEL, 0.7};
+    weft_hal *hal = NULL;
+    image_set *set = NULL;
+    image_source *source = NULL;
+    batch_deal deal;
+    WEFT_TRY(weft_hal_open(test_device("cpu"), 1, &hal));
+    WEFT_TRY(c->per_node > 0 ? comm_imitate_nodes(comm, c->per_node) : WEFT_OK);
+    WEFT_TRY(image_set_open(comm, c->folder, &options, &set));
+    const deal_samples samples = {set->count[IMAGE_TRAIN], set->classes, label_of, set};
+    WEFT_TRY(batch_deal_make(&rule, &samples, comm_size(comm), 1, &deal));
+    const image_source_options wanted = {.set = set,
+                                         .augment = {.height = SIDE,
+                                                     .width = SIDE,
+                                                     .channels = 1,
+                                                     .crop_height = SIDE,
+                                                     .crop_width = SIDE,
+                                                     .deviation = {1.0F}},
+                                         .batch = BATCH,
+                                         .deal = &deal,
+                                         .probes = true,
+                                         .loaders = c->loaders,
+                                         .threads = 1};
+    weft_status status = image_source_create(comm, hal, &wanted, &source);
+    status = status == WEFT_OK ? take_shards(comm, set, &deal, image_source_of(source)) : status;
+    image_source_destroy(source);
+    batch_deal_destroy(&deal);
+    image_set_close(set);
+    weft_hal_close(hal);
+    return status;
+}
+
+/* Ranks take their own images alone, each once an epoch, also where other nodes keep them; probes are of their
+ * owners. */
+static void test_ranks_take_their_shards(void **state)
+{
+    source_case c = {.folder = "synth:images,n=37,test=11,size=6,channels=1,classes=10"};
+    (void)state;
+    ASSERT_OK(comm_thread_run(3, run_shards, &c));
+    c.per_node = 1;
+    c.memory = 700;
+    c.loaders = 1;
+    ASSERT_OK(comm_thread_run(3, run_shards, &c));
+}
+
 static void test_any_step_may_be_asked_for(void **state)
 {
     source_case *c = calloc(1, sizeof *c);
@@ -504,6 +610,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_batches_are_the_same_for_all_ranks, folder_setup, folder_teardown),
         cmocka_unit_test(test_nodes_fetch_from_each_other),
+        cmocka_unit_test(test_ranks_take_their_shards),
         cmocka_unit_test_setup_teardown(test_any_step_may_be_asked_for, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_a_short_batch_has_fewer_parts, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_no_batch_is_refused, folder_setup, folder_teardown),

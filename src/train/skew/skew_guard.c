@@ -1,0 +1,332 @@
+/* train/skew/skew_guard.c: see train/skew/skew_guard.h. */
+#include "train/skew/skew_guard.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "comm/comm_options.def"
+#include "train/train_options.def"
+
+enum { EVERY_MOST = 500, CHECKS_LEAST = 20, KNOB_LESS = 2 };
+
+/* What a checkpoint holds: numbers of 8 bytes. */
+typedef struct skew_kept {
+    skew_rule rule;
+    int64_t checked_at; /* step of the last check */
+    int64_t sent_since; /* bytes since then */
+} skew_kept;
+
+struct skew_guard {
+    weft_comm *comm;
+    train_model *model;
+    const train_source *source;
+    train_replica *replica;
+    double bound; /* share of right answers */
+    int64_t every;
+    sync_knob knob;
+    double setting[SKEW_RUNGS_MOST];
+    int settings;
+    skew_kept kept;
+    skew_figures figures;
+    uint64_t sent; /* bytes at the last check */
+    bool stuck;    /* it was told that the tightest setting breaks the bound */
+    float *logits; /* [probe_rows, outputs] host */
+};
+
+/* ---- ladders ----------------------------------------------------------------------------------------------------- */
+
+static const struct ladder {
+    sync_mode mode;
+    sync_knob knob;
+    int settings;
+    double setting[6];
+} ladders[] = {
+    {SYNC_TOPK, SYNC_KNOB_DENSITY, 6, {0.25, 0.06, 0.02, 0.01, 0.004, 0.001}},
+    {SYNC_SHADOW, SYNC_KNOB_GAP, 6, {1, 2, 4, 8, 16, 32}},
+    {SYNC_ASP, SYNC_KNOB_THRESHOLD, 6, {0.005, 0.01, 0.02, 0.05, 0.1, 0.2}},
+};
+
+static void take_groups(skew_guard *g, int ranks)
+{
+    g->knob = SYNC_KNOB_GROUP;
+    for (int group = ranks; group >= KNOB_LESS && g->settings < SKEW_RUNGS_MOST; group /= 2) {
+        g->setting[g->settings++] = group;
+    }
+}
+
+static void take_ladder(skew_guard *g)
+{
+    const sync_mode mode = sync_running(g->replica->sync);
+    for (size_t i = 0; i < sizeof ladders / sizeof *ladders; ++i) {
+        if (ladders[i].mode == mode) {
+            g->knob = ladders[i].knob;
+            g->settings = ladders[i].settings;
+            memcpy(g->setting, ladders[i].setting, sizeof ladders[i].setting);
+        }
+    }
+    if (mode == SYNC_DIVIDE_SHUFFLE) {
+        take_groups(g, comm_size(g->comm));
+    }
+}
+
+/* ---- scores ------------------------------------------------------------------------------------------------------ */
+
+static int64_t count_right(const float *logits, int64_t outputs, const int32_t *label, int64_t rows)
+{
+    int64_t right = 0;
+    for (int64_t i = 0; i < rows; ++i) {
+        const float *row = logits + i * outputs;
+        int64_t best = 0;
+        for (int64_t c = 1; c < outputs; ++c) {
+            best = row[c] > row[best] ? c : best;
+        }
+        right += best == label[i];
+    }
+    return right;
+}
+
+typedef struct probe_counts {
+    int64_t right, rows;
+} probe_counts;
+
+static double share_of(probe_counts counts)
+{
+    return counts.rows > 0 ? (double)counts.right / (double)counts.rows : 0.0;
+}
+
+/* Scores the parameters in place on the probe of this rank, and of the others where `away` is given. */
+static weft_status score(const skew_guard *g, uint64_t seed, probe_counts *home, probe_counts *away)
+{
+    const train_source *source = g->source;
+    const int ranks = comm_size(g->comm), rank = comm_rank(g->comm);
+    train_pass pass = {.training = false, .seed = seed, .parts = 1};
+    for (; pass.step < source->probe_steps; ++pass.step) {
+        probe_counts *counts = pass.step % ranks == rank ? home : away;
+        train_batch batch = {.input = NULL};
+        weft_tensor logits;
+        if (counts == NULL) {
+            continue;
+        }
+        WEFT_TRY(source->probe(source->self, pass.step, &batch));
+        assert(batch.targets->rows <= source->probe_rows);
+        pass.batch = &batch;
+        WEFT_TRY(g->model->forward(g->model->self, &pass, &logits));
+        WEFT_TRY(tensor_download(&logits, g->logits));
+        counts->right += count_right(g->logits, source->outputs, batch.targets->label_host, batch.targets->rows);
+        counts->rows += batch.targets->rows;
+    }
+    return WEFT_OK;
+}
+
+/* Bytes that this rank sent for replicas to stay together. */
+static uint64_t bytes_sent(const skew_guard *g)
+{
+    return sync_get_figures(g->replica->sync).bytes_sent + comm_lane_stats(g->comm, COMM_LANE_GRADIENT).bytes_sent +
+           comm_lane_stats(g->comm, COMM_LANE_SHADOW).bytes_sent;
+}
+
+/* Bytes that an all-reduce of the gradients sends in a step, a rank. */
+static double exact_bytes(const skew_guard *g)
+{
+    const double ranks = comm_size(g->comm);
+    return 2.0 * (ranks - 1.0) / ranks * (double)g->replica->params->trained * (double)sizeof(float);
+}
+
+static weft_status look(skew_guard *g, uint64_t seed, int64_t step, skew_check *check)
+{
+    enum { HOME, AWAY, SENT, SUMS };
+    probe_counts home = {0}, away = {0}, mean = {0};
+    const double steps = (double)(step - g->kept.checked_at), ranks = comm_size(g->comm);
+    WEFT_TRY(comm_agree(g->comm, score(g, seed, &home, &away)));
+    double sum[SUMS] = {share_of(home), share_of(away), (double)g->kept.sent_since};
+    WEFT_TRY(comm_allreduce(g->comm, sum, SUMS, WEFT_DTYPE_F64, COMM_SUM));
+    WEFT_TRY(replica_average(g->replica, false));
+    WEFT_TRY(comm_agree(g->comm, score(g, seed, &mean, NULL)));
+    double judge = share_of(mean);
+    WEFT_TRY(comm_allreduce(g->comm, &judge, 1, WEFT_DTYPE_F64, COMM_SUM));
+    *check = (skew_check){.home = sum[HOME] / ranks,
+                          .away = sum[AWAY] / ranks,
+                          .judge = judge / ranks,
+                          .cost = sum[SENT] / ranks / (steps * exact_bytes(g))};
+    return replica_resume(g->replica);
+}
+
+/* ---- decisions --------------------------------------------------------------------------------------------------- */
+
+static weft_status stand_on(skew_guard *g, int64_t rung)
+{
+    return sync_tune(g->replica->sync, g->knob, g->setting[rung]);
+}
+
+/* A line where the mode moves to another setting, and where the tightest one breaks the bound for the first time. */
+static void tell(skew_guard *g, int64_t step, int64_t before)
+{
+    const skew_check *c = &g->figures.last;
+    const double from = g->setting[before], to = g->setting[g->kept.rule.rung];
+    const bool stuck = g->figures.score > 1.0 && before == 0;
+    char move[80];
+    if (g->kept.rule.rung == before && (!stuck || g->stuck)) {
+        return;
+    }
+    g->stuck = stuck;
+    if (stuck) {
+        snprintf(move, sizeof move, "stays at %g, which sends most and still breaks the bound", to);
+    } else {
+        snprintf(move, sizeof move, "from %g to %g", from, to);
+    }
+    log_info(
+        "skew guard, step %lld: right at home %.1f %%, away %.1f %%, mean of replicas %.1f %%, score %.2f, %.3g of "
+        "the bytes of all-reduce: %s %s",
+        (long long)step, 100.0 * c->home, 100.0 * c->away, 100.0 * c->judge, g->figures.score, c->cost,
+        sync_knob_name(g->knob), move);
+}
+
+static void note(skew_guard *g, double score)
+{
+    g->figures.checked = true;
+    g->figures.score = score;
+    g->figures.reference = g->kept.rule.reference;
+    g->figures.setting = g->setting[g->kept.rule.rung];
+    g->figures.rung = g->kept.rule.rung;
+    g->figures.rungs = g->kept.rule.rungs;
+    g->figures.checks = g->kept.rule.checks;
+    g->figures.broken = g->kept.rule.broken;
+}
+
+weft_status skew_guard_step(skew_guard *g, uint64_t seed, int64_t step)
+{
+    if (g == NULL) {
+        return WEFT_OK;
+    }
+    g->kept.sent_since = (int64_t)(bytes_sent(g) - g->sent);
+    if (step % g->every != 0) {
+        return WEFT_OK;
+    }
+    const int64_t before = g->kept.rule.rung;
+    WEFT_TRY(look(g, seed, step, &g->figures.last));
+    note(g, skew_rule_decide(&g->kept.rule, &g->figures.last));
+    tell(g, step, before);
+    g->kept.checked_at = step;
+    g->kept.sent_since = 0;
+    g->sent = bytes_sent(g);
+    return g->kept.rule.rung != before ? stand_on(g, g->kept.rule.rung) : WEFT_OK;
+}
+
+weft_status skew_guard_reset(skew_guard *g)
+{
+    if (g == NULL) {
+        return WEFT_OK;
+    }
+    g->kept = (skew_kept){.rule = skew_rule_begin(g->bound, g->settings)};
+    g->figures = (skew_figures){.checked = false};
+    g->stuck = false;
+    g->sent = bytes_sent(g);
+    return stand_on(g, 0);
+}
+
+/* ---- state ------------------------------------------------------------------------------------------------------- */
+
+int64_t skew_guard_every(const skew_guard *g)
+{
+    return g->every;
+}
+
+skew_figures skew_guard_figures(const skew_guard *g)
+{
+    return g != NULL ? g->figures : (skew_figures){.checked = false};
+}
+
+sync_buffer skew_guard_state(skew_guard *g)
+{
+    if (g == NULL) {
+        return (sync_buffer){.bytes = 0};
+    }
+    return (sync_buffer){.name = "skew", .data = &g->kept, .bytes = (int64_t)sizeof g->kept};
+}
+
+/* A checkpoint without a guard leaves zeros. */
+weft_status skew_guard_restored(skew_guard *g)
+{
+    if (g == NULL) {
+        return WEFT_OK;
+    }
+    const bool none = g->kept.rule.rungs == 0;
+    const bool valid =
+        none || (skew_rule_is_valid(&g->kept.rule, g->settings) && g->kept.checked_at >= 0 && g->kept.sent_since >= 0);
+    WEFT_TRY(comm_agree(
+        g->comm, valid ? WEFT_OK : weft_fail(WEFT_ERR_DATA, "damaged: numbers of the skew guard that cannot be")));
+    if (none) {
+        return skew_guard_reset(g);
+    }
+    g->kept.rule.bound = g->bound;
+    g->sent = bytes_sent(g) - (uint64_t)g->kept.sent_since;
+    return stand_on(g, g->kept.rule.rung);
+}
+
+/* ---- create and destroy ------------------------------------------------------------------------------------------ */
+
+static bool has_work(const skew_guard *g)
+{
+    const sync_mode mode = sync_running(g->replica->sync);
+    if (comm_size(g->comm) == 1 || g->settings == 0) {
+        log_warn(FLAG_SKEW_GUARD " has no effect: %s",
+                 comm_size(g->comm) == 1 ? "one rank has nobody to part from"
+                                         : "this mode keeps replicas exact, or has no setting to change");
+        return false;
+    }
+    if (g->settings == 1) {
+        log_warn(FLAG_SKEW_GUARD " has no effect: %d ranks in sync %s leave one setting of %s", comm_size(g->comm),
+                 sync_mode_name(mode), sync_knob_name(g->knob));
+    }
+    return g->settings > 1;
+}
+
+static weft_status check_source(const train_source *source, const param_store *params)
+{
+    WEFT_CHECK(source->probe_steps > 0 && source->loss == TRAIN_LOSS_XENT, WEFT_ERR_USAGE,
+               FLAG_SKEW_GUARD ": compares replicas on images of classes, which these data are not: leave it out");
+    assert(params->dtype == WEFT_DTYPE_F32);
+    (void)params;
+    return WEFT_OK;
+}
+
+weft_status skew_guard_create(weft_comm *comm, train_model *model, const train_source *source, train_replica *replica,
+                              double points, int64_t steps, skew_guard **guard)
+{
+    skew_guard *g = NULL;
+    *guard = NULL;
+    weft_status status = WEFT_OK, local = check_source(source, model->params);
+    local = local == WEFT_OK ? WEFT_NEW_ZERO(&g, 1, WEFT_MEM_GENERAL) : local;
+    local = local == WEFT_OK ? WEFT_NEW(&g->logits, source->probe_rows * source->outputs, WEFT_MEM_WORKSPACE) : local;
+    COMM_AGREED_GOTO(comm_agree(comm, local), local, status, done);
+    g->comm = comm;
+    g->model = model;
+    g->source = source;
+    g->replica = replica;
+    g->bound = points / 100.0;
+    g->every = steps / CHECKS_LEAST < EVERY_MOST ? steps / CHECKS_LEAST : EVERY_MOST;
+    g->every = g->every > 0 ? g->every : 1;
+    take_ladder(g);
+    const int64_t probed = source->probe_steps / comm_size(comm) * source->probe_rows;
+    if (has_work(g)) {
+        log_info(FLAG_SKEW_GUARD " %g: a check every %lld steps, on %lld images of each rank; %s from %g to %g", points,
+                 (long long)g->every, (long long)probed, sync_knob_name(g->knob), g->setting[0],
+                 g->setting[g->settings - 1]);
+        *guard = g;
+        g = NULL;
+    }
+done:
+    skew_guard_destroy(g);
+    return status;
+}
+
+void skew_guard_destroy(skew_guard *g)
+{
+    if (g != NULL) {
+        weft_free(g->logits);
+        weft_free(g);
+    }
+}

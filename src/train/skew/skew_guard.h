@@ -1,0 +1,46 @@
+/*
+ * train/skew/skew_guard.h: bounds what a lossy mode of synchronisation loses where ranks own different data
+ * (--skew-guard): it scores replicas as they train and turns the mode's knob by a rule (train/skew/skew_rule.h).
+ *
+ *      topk            --topk-density    0.25, 0.06, 0.02, 0.01, 0.004, 0.001
+ *      divide-shuffle  --group-size      P, P / 2, ... 2 ranks
+ *      shadow          --shadow-gap      1, 2, 4, 8, 16, 32 steps
+ *      asp             --asp-threshold   0.005, 0.01, 0.02, 0.05, 0.1, 0.2 of a parameter
+ *
+ * A check costs no model on the wire but one average: every rank scores its own replica on probes of all ranks
+ * (train_source.probe), so home and away scores meet in two sums; then replicas are averaged as before an evaluation,
+ * every rank scores the mean on its own probe, and one more sum is the judge's score. Replicas go on as they were. What
+ * it decides depends on values and numbers of steps alone, so that a repeated run has the same bits.
+ */
+#pragma once
+
+#include "train/replica.h"
+#include "train/skew/skew_rule.h"
+#include "train/source.h"
+
+typedef struct skew_guard skew_guard;
+
+/*
+ * points: of accuracy that may be lost, above 0; steps: of a run. [out] guard: NULL where there is nothing to guard,
+ * with a line in the log: one rank, a mode that is exact, or a knob with one setting. WEFT_ERR_USAGE: the source has no
+ * probe. Collective.
+ */
+weft_status skew_guard_create(weft_comm *comm, train_model *model, const train_source *source, train_replica *replica,
+                              double points, int64_t steps, skew_guard **guard);
+void skew_guard_destroy(skew_guard *guard); /* NULL is allowed */
+
+/* A run begins, after replica_reset: the mode stands on its tightest setting. Collective. NULL is allowed. */
+weft_status skew_guard_reset(skew_guard *guard);
+/* After the update of step `step` of the run, from 1: checks every skew_guard_every steps. seed: of the run. NULL is
+ * allowed. Collective. */
+weft_status skew_guard_step(skew_guard *guard, uint64_t seed, int64_t step);
+/* Returns the steps between two checks. */
+int64_t skew_guard_every(const skew_guard *guard);
+
+/* Returns the figures of the last check; NULL is allowed. */
+skew_figures skew_guard_figures(const skew_guard *guard);
+/* Returns what a checkpoint keeps, under "skew"; NULL gives no bytes. */
+sync_buffer skew_guard_state(skew_guard *guard);
+/* The buffer was filled from a checkpoint, or zeroed where that has none; the mode's knob is restored by itself.
+ * WEFT_ERR_DATA on all ranks: numbers that cannot be, or that differ between ranks. Collective. NULL is allowed. */
+weft_status skew_guard_restored(skew_guard *guard);

@@ -1,0 +1,73 @@
+/* train/skew/skew_rule.c: see train/skew/skew_rule.h. */
+#include "train/skew/skew_rule.h"
+
+#include <assert.h>
+#include <math.h>
+
+/* The part of `bound` by which the reference falls a check. */
+#define AGING 0.125
+
+skew_rule skew_rule_begin(double bound, int rungs)
+{
+    assert(bound > 0.0 && rungs >= 1 && rungs <= SKEW_RUNGS_MOST);
+    return (skew_rule){.bound = bound, .rungs = rungs};
+}
+
+static double score_of(const skew_rule *rule, const skew_check *check)
+{
+    const double alarm = (check->home - check->away) / (SKEW_ALARM * rule->bound);
+    const double loss = (rule->reference - check->judge) / rule->bound;
+    return alarm > loss ? alarm : loss;
+}
+
+static void remember(skew_rule *rule, double score, double cost)
+{
+    const double half = pow(0.5, 1.0 / SKEW_HALF_LIFE);
+    for (int64_t r = 0; r < rule->rungs; ++r) {
+        rule->memory[r].score *= half;
+    }
+    skew_memory *here = &rule->memory[rule->rung];
+    here->score = score > 1.0 ? score : 0.5 * (here->score + score);
+    here->cost = cost;
+}
+
+static bool may_climb(const skew_rule *rule)
+{
+    if (rule->good < SKEW_GOOD_CHECKS || rule->rung + 1 == rule->rungs) {
+        return false;
+    }
+    const skew_memory *here = &rule->memory[rule->rung], *next = here + 1;
+    return next->score <= 1.0 && (next->cost == 0.0 || next->cost < here->cost);
+}
+
+double skew_rule_decide(skew_rule *rule, const skew_check *check)
+{
+    const double aged = rule->reference - AGING * rule->bound;
+    const double score = score_of(rule, check);
+    rule->reference = check->judge > aged ? check->judge : aged;
+    rule->checks += 1;
+    remember(rule, score, check->cost);
+    if (score > 1.0) {
+        rule->broken += 1;
+        rule->good = 0;
+        rule->rung -= rule->rung > 0 ? 1 : 0;
+        return score;
+    }
+    rule->good += 1;
+    if (may_climb(rule)) {
+        rule->good = 0;
+        rule->rung += 1;
+    }
+    return score;
+}
+
+bool skew_rule_is_valid(const skew_rule *rule, int rungs)
+{
+    bool valid = rule->rungs == rungs && rule->rung >= 0 && rule->rung < rungs && rule->good >= 0 &&
+                 rule->checks >= 0 && rule->broken >= 0 && rule->broken <= rule->checks && rule->bound > 0.0 &&
+                 rule->bound <= 1.0 && fabs(rule->reference) <= 2.0;
+    for (int r = 0; valid && r < rungs; ++r) {
+        valid = isfinite(rule->memory[r].score) && rule->memory[r].cost >= 0.0 && isfinite(rule->memory[r].cost);
+    }
+    return valid;
+}

@@ -1,0 +1,61 @@
+#!/bin/bash
+# Shards of ranks and the guard of lossy modes: all images have one owner, exact modes end as without shards, a guarded run has the
+# same bits in one start and in two; what would do nothing is refused or told.
+# needs: mpirun
+# trees: release
+set -u
+weft=$1
+source_dir=$2
+. "$source_dir/tests/support/script.sh"
+need mpirun
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+export XDG_CACHE_HOME=$work/cache
+data=synth:images,n=600,size=8,classes=4,test=100
+epochs=1
+printf 'fc: linear 16\nrelu\nlinear classes\n' >small.net
+
+# job CODE RANKS [options]
+job() {
+    local code=$1 ranks=$2 got=0
+    shift 2
+    mpirun -np "$ranks" --oversubscribe "$weft" train --data $data --model small.net --batch-size 40 --epochs $epochs --threads 1 \
+        --ranks-per-node 1 --calibrate never --pin off --optimizer sgd --lr 0.05 "$@" >out 2>err || got=$?
+    [ "$got" -eq "$code" ] || fail "$*: exit $got instead of $code: $(cat err)"
+}
+says() { grep -qF -- "$1" err || fail "no '$1' in: $(cat err)"; }
+same_end() {
+    cmp "$1/weights.npz" "$2/weights.npz" || fail "$2 does not end as $1"
+    [ "$(grep -o '"skew_[a-z]*": *[^,]*' "$1/metrics.jsonl")" = "$(grep -o '"skew_[a-z]*": *[^,]*' "$2/metrics.jsonl")" ] ||
+        fail "$2 was guarded otherwise than $1"
+}
+
+# ---- shards: of four classes on four ranks each is about three quarters away from all of them ----
+job 0 4 --shard-by label:1 --run-dir apart
+says "mean distance 0.7"
+says "exact: it adds up the gradients of all shards"
+job 0 2 --shard-by quantity:1 --accumulate 2 --run-dir sizes
+says "--shard-by quantity:1: images of each rank (label distance):"
+
+# ---- the guard: the same bits in one start and in two ----
+epochs=3
+guard=(--shard-by label:0.8 --sync topk --topk-exchange all-gather --topk-dense-below 0 --skew-guard 20)
+job 0 2 "${guard[@]}" --run-dir whole
+says "--topk-density from 0.25 to 0.001"
+says "skew guard, step"
+grep -q '"skew_home"' whole/metrics.jsonl || fail "no skew_home in metrics.jsonl"
+job 75 2 "${guard[@]}" --run-dir parts --max-hours 1e-9
+job 0 2 "${guard[@]}" --run-dir parts --resume
+same_end whole parts
+
+# ---- refusals ----
+epochs=1
+job 2 2 --shard-by labels:1
+says "expected random, label:S, label-count:C, dirichlet:B or quantity:B"
+job 2 2 --shard-by label-count:1
+says "4 classes on 2 ranks: from 2, so that no class is left over"
+job 0 1 --shard-by label:1
+says "--shard-by label:1 has no effect: one rank owns all images"
+job 0 2 --skew-guard 1
+says "--skew-guard"
