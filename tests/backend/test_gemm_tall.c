@@ -1,7 +1,8 @@
 /*
  * backend/test_gemm_tall.c: products of tall matrices of bfloat16, which are cut into chunks of rows, against sums made
  * here. Operands are small integers, so every way to a product gives the same numbers, rounded once where they are
- * stored as bfloat16. Where the processor has no products of bfloat16 the other ways are compared.
+ * stored as bfloat16. Where the processor has no products of bfloat16 the other ways are compared. Products that are
+ * exact beside weights of float32 give the bits of an A of float32.
  *
  * trees: release
  */
@@ -143,10 +144,57 @@ static void test_sums(void **state)
     weft_hal_close(hal);
 }
 
+/* C of an exact product with fractions, A being of bfloat16 or of float32. */
+static matrix exact_product(weft_hal *hal, const shape *s, bool narrow)
+{
+    matrix a = new_matrix(s->trans_a ? s->k : s->m, s->trans_a ? s->m : s->k, narrow, 0);
+    matrix b = new_matrix(s->trans_b ? s->n : s->k, s->trans_b ? s->k : s->n, false, 1);
+    matrix c = new_matrix(s->m, s->n, false, 2), bias = new_matrix(1, s->n, false, 4);
+    for (int64_t i = 0; i < b.rows * b.ld; ++i) {
+        ((float *)b.data)[i] *= 0.1F + (float)(i % 11) / 37.0F; /* bfloat16 would round it */
+    }
+    const hal_gemm_args args = {.a = operand(&a),
+                                .b = operand(&b),
+                                .c = operand(&c),
+                                .bias = s->bias ? operand(&bias) : (hal_mat){.data = NULL},
+                                .trans_a = s->trans_a,
+                                .trans_b = s->trans_b,
+                                .exact = true,
+                                .alpha = 1.0,
+                                .beta = s->beta};
+    ASSERT_OK(hal_gemm(hal, &args));
+    free(a.data);
+    free(b.data);
+    free(bias.data);
+    return c;
+}
+
+static void test_exact(void **state)
+{
+    (void)state;
+    static const shape shapes[] = {
+        {.m = TERMS, .n = 41, .k = 300, .bias = true},
+        {.m = TERMS + 1, .n = 530, .k = 130, .trans_b = true},
+        {.m = 50, .n = 16, .k = 9000, .beta = 1.0},
+        {.trans_a = true, .m = 300, .n = 16, .k = TERMS},
+        {.trans_a = true, .m = 70, .n = 130, .k = 1000, .beta = 1.0},
+    };
+    weft_hal *hal = NULL;
+    ASSERT_OK(weft_hal_open("cpu", 2, &hal));
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; ++i) {
+        const matrix wide = exact_product(hal, &shapes[i], false), narrow = exact_product(hal, &shapes[i], true);
+        assert_memory_equal(wide.data, narrow.data, (size_t)(wide.rows * wide.ld) * sizeof(float));
+        free(wide.data);
+        free(narrow.data);
+    }
+    weft_hal_close(hal);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_maps),
+        cmocka_unit_test(test_exact),
         cmocka_unit_test(test_sums),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -241,6 +241,31 @@ static weft_status settle_place(workload *work)
                    : WEFT_OK;
 }
 
+/* Features that 16 bits hold exactly take no more, where nothing but products reads them: neither sums nor second order,
+ * which reads rows of float32. GPUs multiply what is of one type. */
+static weft_status settle_feature_bits(workload *work)
+{
+    gnn_job *job = work->self;
+    const app_context *context = work->context;
+    const weft_options *o = context->options;
+    const bool taps = !work->trained && option_choice(o, OPT_PRECONDITION) != SECOND_NONE;
+    gnn_config config = job->config;
+    gnn_plan plan;
+    if (context->device_ranks > 0 || taps || option_choice(o, OPT_NORMALIZE) != GNN_SCALE_NONE) {
+        return WEFT_OK;
+    }
+    config.narrow_features = true;
+    gnn_plan_make(&config, 1, 1, 1, WEFT_DTYPE_F32, &plan);
+    if (!plan.layer[0].narrow) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(gnn_features_are_narrow(context->comm, &job->data.graph, &job->config.narrow_features));
+    if (job->config.narrow_features) {
+        log_info("features: held in 16 bits, which is exact, as all of them are numbers of bfloat16");
+    }
+    return WEFT_OK;
+}
+
 weft_status gnn_plan_job(workload *work, const char *folder, int64_t outputs)
 {
     gnn_job *job = work->self;
@@ -264,6 +289,7 @@ weft_status gnn_plan_job(workload *work, const char *folder, int64_t outputs)
     job->config.read_share = job->read_share;
     job->config.streams = gnn_asks_for_host(context);
     job->config.keeps_edges = work->keeps;
+    WEFT_TRY(settle_feature_bits(work));
     warn_of_old_rows(context, &job->config);
     gnn_plan_make(&job->config, 1, 1, 1, WEFT_DTYPE_F32, &plan);
     tell_last_layer(&job->config, &plan);
