@@ -97,7 +97,8 @@ bool gnn_reads_few(const gnn_facts *facts)
     return facts->training_edges > 0 && gnn_read_share(facts) <= GNN_READ_SHARE;
 }
 
-/* The lower half of a float32 is what bfloat16 lacks. Denormals are left out, because processors may take them for 0. */
+/* The lower half of a float32 is what bfloat16 lacks. Denormals do not count as its numbers, because processors may
+ * take them for 0. */
 static bool row_is_narrow(const float *row, int64_t count)
 {
     enum { LOWER = 0xffff, EXPONENT = 0x7f800000, MAGNITUDE = 0x7fffffff };

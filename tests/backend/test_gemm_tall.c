@@ -16,7 +16,7 @@ enum { TERMS = 16500, PAD = 3 };
 typedef struct shape {
     bool trans_a, trans_b;
     int64_t m, n, k;
-    bool narrow_b, narrow_c, bias;
+    bool wide_a, narrow_b, narrow_c, bias;
     double beta;
 } shape;
 
@@ -74,7 +74,7 @@ static float expected(const shape *s, int64_t i, int64_t j)
 
 static void check(weft_hal *hal, const shape *s)
 {
-    matrix a = new_matrix(s->trans_a ? s->k : s->m, s->trans_a ? s->m : s->k, true, 0);
+    matrix a = new_matrix(s->trans_a ? s->k : s->m, s->trans_a ? s->m : s->k, !s->wide_a, 0);
     matrix b = new_matrix(s->trans_b ? s->n : s->k, s->trans_b ? s->k : s->n, s->narrow_b, 1);
     matrix c = new_matrix(s->m, s->n, s->narrow_c, 2), bias = new_matrix(1, s->n, false, 4);
     const hal_gemm_args args = {.a = operand(&a),
@@ -115,6 +115,7 @@ static void test_maps(void **state)
         {.m = TERMS, .n = 64, .k = 65, .trans_b = true, .narrow_b = true, .beta = 1.0},
         {.m = TERMS, .n = 41, .k = 128, .narrow_c = true, .beta = 1.0},
         {.m = TERMS, .n = 5, .k = 20},
+        {.m = TERMS, .n = 64, .k = 41, .trans_b = true, .wide_a = true, .narrow_c = true, .beta = 1.0},
     };
     weft_hal *hal = NULL;
     ASSERT_OK(weft_hal_open("cpu", 2, &hal));
@@ -128,17 +129,18 @@ static void test_sums(void **state)
 {
     (void)state;
     static const shape shapes[] = {
-        {.m = 300, .n = 16, .k = TERMS},
-        {.m = 16, .n = 300, .k = TERMS, .beta = 1.0},
-        {.m = 130, .n = 70, .k = TERMS, .beta = 1.0},
+        {.m = 300, .n = 16, .k = TERMS, .narrow_b = true},
+        {.m = 300, .n = 41, .k = TERMS, .beta = 1.0},
+        {.m = 16, .n = 300, .k = TERMS, .narrow_b = true, .beta = 1.0},
+        {.m = 130, .n = 70, .k = TERMS, .narrow_b = true, .beta = 1.0},
         {.m = 70, .n = 130, .k = TERMS},
-        {.m = 20, .n = 9, .k = TERMS},
+        {.m = 20, .n = 9, .k = TERMS, .narrow_b = true},
     };
     weft_hal *hal = NULL;
     ASSERT_OK(weft_hal_open("cpu", 2, &hal));
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; ++i) {
         shape s = shapes[i];
-        s.trans_a = s.narrow_b = true;
+        s.trans_a = true;
         check(hal, &s);
     }
     weft_hal_close(hal);

@@ -6,6 +6,7 @@
 #include "app/workload/precision.h"
 #include "base/log.h"
 #include "gnn/layers/aggregate.h"
+#include "gnn/product_gain.h"
 
 /* ---- what the options ask for ---- */
 
@@ -241,8 +242,32 @@ static weft_status settle_place(workload *work)
                    : WEFT_OK;
 }
 
-/* Features that 16 bits hold exactly take no more, where nothing but products reads them: neither sums nor second order,
- * which reads rows of float32. GPUs multiply what is of one type. */
+/* --precision bf16 becomes f32 where products of bfloat16 are the slower ones, also in the record of the run, which
+ * goes on so. The times of the slowest rank count. */
+static weft_status settle_precision(workload *work)
+{
+    gnn_job *job = work->self;
+    const app_context *context = work->context;
+    const int64_t rows = (int64_t)((double)job->data.graph.vertices * graph_data_share(context, &job->data));
+    gnn_product_gain gain;
+    if (!job->config.bf16 || work->trained || option_flag(context->options, OPT_REPRODUCIBLE)) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(comm_agree(context->comm, gnn_product_gain_measure(context->hal, &job->config, rows, &gain)));
+    double seconds[2] = {gain.seconds_f32, gain.seconds_bf16};
+    WEFT_TRY(comm_allreduce(context->comm, seconds, 2, WEFT_DTYPE_F64, COMM_MAX));
+    if (seconds[1] <= seconds[0]) {
+        return WEFT_OK;
+    }
+    log_warn(FLAG_PRECISION " bf16: products of this network over %lld rows take %.3g ms in bf16 and %.3g ms in f32 "
+                            "here: f32 is used",
+             (long long)gain.rows, 1e3 * seconds[1], 1e3 * seconds[0]);
+    job->config.bf16 = false;
+    return app_decide_shared(context->comm, context->decided, OPT_PRECISION, "f32");
+}
+
+/* Features that 16 bits hold exactly take no more where nothing but products reads them: neither sums nor second order,
+ * which want rows of float32. GPUs multiply matrices of one type. */
 static weft_status settle_feature_bits(workload *work)
 {
     gnn_job *job = work->self;
@@ -289,6 +314,7 @@ weft_status gnn_plan_job(workload *work, const char *folder, int64_t outputs)
     job->config.read_share = job->read_share;
     job->config.streams = gnn_asks_for_host(context);
     job->config.keeps_edges = work->keeps;
+    WEFT_TRY(settle_precision(work));
     WEFT_TRY(settle_feature_bits(work));
     warn_of_old_rows(context, &job->config);
     gnn_plan_make(&job->config, 1, 1, 1, WEFT_DTYPE_F32, &plan);
