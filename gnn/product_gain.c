@@ -6,9 +6,8 @@
 #include "base/clock.h"
 #include "gnn/layers/layer.h"
 
-/* Products of as many rows take the way of a large matrix (hal/cpu/gemm/gemm_tall.h). Once a type has taken LONG
- * seconds, it is not measured again. */
-enum { ROWS = 1 << 14, TRIES = 4 };
+/* Most runs that count; layers whose runs took LONG seconds get one. */
+enum { TRIES = 4 };
 static const double LONG = 0.1;
 
 /* The matrices of one layer's products: y[rows, out] = x[rows, in] w[in, out]. */
@@ -17,8 +16,9 @@ typedef struct layer_products {
     bool turns_back; /* the gradient of x is wanted */
 } layer_products;
 
-static weft_status create(weft_hal *hal, const gnn_layer_plan *plan, int64_t rows, bool first, layer_products *p)
+static weft_status create(weft_hal *hal, const gnn_layer_plan *plan, bool first, layer_products *p)
 {
+    const int64_t rows = GNN_GAIN_ROWS;
     const bool before = plan->flow == GNN_FLOW_AGGREGATE_FIRST || plan->flow == GNN_FLOW_CONSTANT;
     const int64_t in = plan->self && before ? 2 * plan->d_in : plan->d_in;
     const int64_t out = plan->self && !before ? 2 * plan->d_out : plan->d_out;
@@ -63,7 +63,7 @@ static weft_status measure_layer(weft_hal *hal, const gnn_plan plan[2], int l, g
     layer_products p[2] = {{.turns_back = false}};
     double seconds[2];
     for (int type = 0; type < 2; ++type) {
-        WEFT_TRY_GOTO(create(hal, &plan[type].layer[l], gain->rows, l == 0, &p[type]), status, done);
+        WEFT_TRY_GOTO(create(hal, &plan[type].layer[l], l == 0, &p[type]), status, done);
     }
     WEFT_TRY_GOTO(compare(hal, p, seconds), status, done);
     gain->seconds_f32 += seconds[0];
@@ -75,16 +75,16 @@ done:
     return status;
 }
 
-weft_status gnn_product_gain_measure(weft_hal *hal, const gnn_config *config, int64_t n_owned, gnn_product_gain *gain)
+weft_status gnn_product_gain_measure(weft_hal *hal, const gnn_config *config, gnn_product_gain *gain)
 {
     gnn_plan plan[2];
-    *gain = (gnn_product_gain){.rows = n_owned < ROWS ? n_owned : ROWS};
+    *gain = (gnn_product_gain){0};
     for (int type = 0; type < 2; ++type) {
         gnn_config typed = *config;
         typed.bf16 = type == 1;
         gnn_plan_make(&typed, 1, 1, 1, WEFT_DTYPE_F32, &plan[type]);
     }
-    for (int l = 0; l < plan[0].layers && gain->rows > 0; ++l) {
+    for (int l = 0; l < plan[0].layers; ++l) {
         WEFT_TRY(plan[0].layer[l].sparse ? WEFT_OK : measure_layer(hal, plan, l, gain));
     }
     return WEFT_OK;

@@ -242,26 +242,27 @@ static weft_status settle_place(workload *work)
                    : WEFT_OK;
 }
 
-/* --precision bf16 becomes f32 where products of bfloat16 are the slower ones, also in the record of the run, which
- * goes on so. The times of the slowest rank count. */
+/* --precision bf16 becomes f32 where products of bfloat16 are the slower ones, by the times of the slowest rank. The
+ * record of the run has it, so a run that goes on does not measure; neither do small parts, whose times are noise. */
 static weft_status settle_precision(workload *work)
 {
     gnn_job *job = work->self;
     const app_context *context = work->context;
     const int64_t rows = (int64_t)((double)job->data.graph.vertices * graph_data_share(context, &job->data));
+    const bool measures = job->config.bf16 && !work->trained && rows >= GNN_GAIN_ROWS;
     gnn_product_gain gain;
-    if (!job->config.bf16 || work->trained || option_flag(context->options, OPT_REPRODUCIBLE)) {
+    if (!measures || option_flag(context->options, OPT_REPRODUCIBLE) || option_flag(context->options, OPT_RESUME)) {
         return WEFT_OK;
     }
-    WEFT_TRY(comm_agree(context->comm, gnn_product_gain_measure(context->hal, &job->config, rows, &gain)));
+    WEFT_TRY(comm_agree(context->comm, gnn_product_gain_measure(context->hal, &job->config, &gain)));
     double seconds[2] = {gain.seconds_f32, gain.seconds_bf16};
     WEFT_TRY(comm_allreduce(context->comm, seconds, 2, WEFT_DTYPE_F64, COMM_MAX));
     if (seconds[1] <= seconds[0]) {
         return WEFT_OK;
     }
-    log_warn(FLAG_PRECISION " bf16: products of this network over %lld rows take %.3g ms in bf16 and %.3g ms in f32 "
+    log_warn(FLAG_PRECISION " bf16: products of this network over %d rows take %.3g ms in bf16 and %.3g ms in f32 "
                             "here: f32 is used",
-             (long long)gain.rows, 1e3 * seconds[1], 1e3 * seconds[0]);
+             GNN_GAIN_ROWS, 1e3 * seconds[1], 1e3 * seconds[0]);
     job->config.bf16 = false;
     return app_decide_shared(context->comm, context->decided, OPT_PRECISION, "f32");
 }

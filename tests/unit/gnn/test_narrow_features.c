@@ -114,7 +114,7 @@ static void test_bits(void **state)
     labelled_graph_free(&g);
 }
 
-/* Every network with products has times in both types, on no more rows than there are. */
+/* Every network has times in both types. */
 static void test_gain(void **state)
 {
     (void)state;
@@ -130,11 +130,8 @@ static void test_gain(void **state)
                                    .out_heads = 1,
                                    .bf16 = true};
         gnn_product_gain gain;
-        ASSERT_OK(gnn_product_gain_measure(hal, &config, VERTICES, &gain));
-        assert_int_equal(gain.rows, VERTICES);
+        ASSERT_OK(gnn_product_gain_measure(hal, &config, &gain));
         assert_true(gain.seconds_f32 > 0.0 && gain.seconds_bf16 > 0.0);
-        ASSERT_OK(gnn_product_gain_measure(hal, &config, 0, &gain));
-        assert_true(gain.seconds_f32 <= 0.0 && gain.seconds_bf16 <= 0.0);
     }
     weft_hal_close(hal);
 }
