@@ -2,6 +2,7 @@
 #include "gnn/facts.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Rows added in a walk over numbers or edges, against elements of a full product in the same time: measured, 6 to
  * 20. */
@@ -94,6 +95,43 @@ double gnn_read_share(const gnn_facts *facts)
 bool gnn_reads_few(const gnn_facts *facts)
 {
     return facts->training_edges > 0 && gnn_read_share(facts) <= GNN_READ_SHARE;
+}
+
+/* The lower half of a float32 is what bfloat16 lacks. Denormals do not count as its numbers, because processors may
+ * take them for 0. */
+static bool row_is_narrow(const float *row, int64_t count)
+{
+    enum { LOWER = 0xffff, EXPONENT = 0x7f800000, MAGNITUDE = 0x7fffffff };
+    uint32_t bad = 0;
+    for (int64_t i = 0; i < count; ++i) {
+        uint32_t bits;
+        memcpy(&bits, &row[i], sizeof bits);
+        const bool denormal = (bits & EXPONENT) == 0 && (bits & MAGNITUDE) != 0;
+        bad |= (bits & LOWER) | (uint32_t)denormal;
+    }
+    return bad == 0;
+}
+
+weft_status gnn_features_are_narrow(weft_comm *comm, const weft_graph *graph, bool *narrow)
+{
+    enum { PIECE = 1 << 14 };
+    const int ranks = comm_size(comm);
+    const hal_span own = hal_split_rows(graph->vertices, ranks, comm_rank(comm));
+    int32_t without = graph->features > 0 ? ranks : 0;
+    float *room = NULL;
+    *narrow = false;
+    WEFT_TRY(comm_agree(comm, WEFT_NEW(&room, graph->features, WEFT_MEM_WORKSPACE)));
+    for (int64_t v = own.begin; v < own.end && without == ranks; ++v) {
+        without = row_is_narrow(graph_feature_row(graph, v, room), graph->features) ? ranks : comm_rank(comm);
+        if (v % PIECE == 0) {
+            graph_release_pages(graph);
+        }
+    }
+    graph_release_pages(graph);
+    weft_free(room);
+    WEFT_TRY(comm_allreduce(comm, &without, 1, WEFT_DTYPE_I32, COMM_MIN));
+    *narrow = without == ranks;
+    return WEFT_OK;
 }
 
 double gnn_density(const gnn_facts *facts)

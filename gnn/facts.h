@@ -51,6 +51,10 @@ bool gnn_sums_cancel(const gnn_facts *facts);
 double gnn_read_share(const gnn_facts *facts);
 /* Returns true if the last layer of a training epoch should compute only the rows that the loss reads. */
 bool gnn_reads_few(const gnn_facts *facts);
+/* [out] narrow: every feature of the graph, as it is stored, is a normal number of bfloat16, 0, or no number: 0 and 1,
+ * counts up to 256. Each rank reads its part of the rows, up to the first feature that is none. Collective; the same on
+ * every rank. WEFT_ERR_RESOURCE: no memory for a row. */
+weft_status gnn_features_are_narrow(weft_comm *comm, const weft_graph *graph, bool *narrow);
 /* Share of the features looked at that are not 0. */
 double gnn_density(const gnn_facts *facts);
 /* Returns true if only the features that are not 0 should be held: products with them, and sums over edges behind these

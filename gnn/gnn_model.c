@@ -106,8 +106,8 @@ static weft_status create_matrices(gnn_model *model)
         first->linear.stream = &model->stream;
         first->input = tensor_view(&model->stream.rows, 0, first->plan->input_rows, 0, first->plan->input_cols);
     } else {
-        WEFT_TRY(tensor_create(hal, dtype, first->plan->input_rows, first->plan->input_cols, WEFT_MEM_FEATURE,
-                               &first->input));
+        WEFT_TRY(tensor_create(hal, first->plan->input_type, first->plan->input_rows, first->plan->input_cols,
+                               WEFT_MEM_FEATURE, &first->input));
     }
     if (plan->gradient_cols > 0) {
         WEFT_TRY(tensor_create(hal, dtype, plan->n_local, plan->gradient_cols, WEFT_MEM_ACTIVATION, &model->gradient));

@@ -70,6 +70,18 @@ double gnn_plan_halo_bytes(const gnn_plan *plan, const gnn_halo_options *halo)
     return bytes;
 }
 
+/* Aggregates of features are no numbers of bfloat16, so features that stand beside them, or make way for them, are not
+ * held so. */
+static void narrow_features(gnn_plan *plan)
+{
+    gnn_layer_plan *first = &plan->layer[0];
+    const bool multiplied =
+        first->flow == GNN_FLOW_DENSE || first->flow == GNN_FLOW_LINEAR_FIRST || first->flow == GNN_FLOW_ATTENTION;
+    first->narrow = plan->config.narrow_features && plan->values == WEFT_DTYPE_F32 && multiplied && !first->sparse &&
+                    !first->streams;
+    first->input_type = first->narrow ? WEFT_DTYPE_BF16 : first->input_type;
+}
+
 static void count_bytes(gnn_plan *plan, int threads)
 {
     const uint64_t element = weft_dtype_bytes(plan->values);
@@ -110,7 +122,7 @@ static void count_bytes(gnn_plan *plan, int threads)
         feature = 2 * plan->stream_rows * first->d_in;
     }
     plan->setup_bytes = (uint64_t)first->strips * (uint64_t)(plan->n_local * first->width) * element;
-    plan->feature_bytes = (uint64_t)feature * element;
+    plan->feature_bytes = (uint64_t)feature * weft_dtype_bytes(first->input_type);
     if (first->sparse) {
         const double rows = (double)plan->n_owned, cols = (double)first->d_in;
         plan->feature_bytes = tensor_features_bytes(rows, cols, rows * cols * plan->config.density);
@@ -210,6 +222,7 @@ void gnn_plan_make(const gnn_config *config, int64_t n_owned, int64_t n_local, i
             plan->gradient_cols = layer->d_out;
         }
     }
+    narrow_features(plan);
     if (config->read_share > 0.0) {
         cut_last_sum(plan);
     }

@@ -135,6 +135,9 @@ typedef struct gnn_config {
     bool decay_first_only;
     /* Features, values between layers and their gradients are bfloat16; needs parameters of float32. */
     bool bf16;
+    /* Every feature, as it is multiplied, is a number of bfloat16: features are held in 16 bits where they are only
+     * multiplied, which changes no bit of a result. Needs parameters of float32 and a backend of the host. */
+    bool narrow_features;
 
     /* The fields below say how the work is done. They are no part of a saved model. */
 
@@ -187,6 +190,7 @@ typedef struct gnn_layer_plan {
     bool self;            /* separate weights for the vertex itself (GraphSAGE mean) */
     bool sparse;          /* first layer: products walk the features that are not 0; needs a flow that multiplies x */
     bool streams;         /* first layer: x stays on the host and passes in blocks, which are masked in their place */
+    bool narrow;          /* first layer: x is held as bfloat16, exactly, and its products are those of float32 */
     bool panels;          /* first layer, input dropout: masked panel by panel, never stored whole */
     bool last;            /* of the model: its result is the answer */
     bool centred;         /* batch norm behind it takes off the mean, and with it the bias, whose gradient is 0 */

@@ -21,7 +21,8 @@ weft_status gnn_layer_declare(gnn_layer *layer, const gnn_layer_plan *plan, para
     memset(layer, 0, sizeof *layer);
     layer->plan = plan;
     layer->params = params;
-    layer->linear = (train_linear){.params = params, .weight = LINEAR_NO_BLOCK, .bias = LINEAR_NO_BLOCK};
+    layer->linear =
+        (train_linear){.params = params, .weight = LINEAR_NO_BLOCK, .bias = LINEAR_NO_BLOCK, .exact = plan->narrow};
     assert(plan->d_in >= 1 && plan->d_out >= 1);
     return plan->ops->declare(layer, group);
 }

@@ -47,6 +47,7 @@ typedef struct tensor_product {
     const weft_tensor *a, *b;
     const weft_tensor *bias; /* [1, c.cols] or NULL */
     bool trans_a, trans_b;
+    bool exact; /* b and c are float32, and b is not rounded where a is bfloat16: see gemm in hal/ops.def */
     double beta;
 } tensor_product;
 weft_status tensor_gemm(const tensor_product *product, weft_tensor *c);

@@ -22,6 +22,7 @@ weft_status tensor_gemm(const tensor_product *product, weft_tensor *c)
                                              .c = tensor_mat(c),
                                              .trans_a = trans_a,
                                              .trans_b = trans_b,
+                                             .exact = product->exact,
                                              .alpha = 1.0,
                                              .beta = product->beta});
 }

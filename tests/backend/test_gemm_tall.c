@@ -1,7 +1,8 @@
 /*
  * backend/test_gemm_tall.c: products of tall matrices of bfloat16, which are cut into chunks of rows, against sums made
  * here. Operands are small integers, so every way to a product gives the same numbers, rounded once where they are
- * stored as bfloat16. Where the processor has no products of bfloat16 the other ways are compared.
+ * stored as bfloat16. Where the processor has no products of bfloat16 the other ways are compared. Products that are
+ * exact beside weights of float32 give the bits of an A of float32.
  *
  * trees: release
  */
@@ -15,7 +16,7 @@ enum { TERMS = 16500, PAD = 3 };
 typedef struct shape {
     bool trans_a, trans_b;
     int64_t m, n, k;
-    bool narrow_b, narrow_c, bias;
+    bool wide_a, narrow_b, narrow_c, bias;
     double beta;
 } shape;
 
@@ -73,7 +74,7 @@ static float expected(const shape *s, int64_t i, int64_t j)
 
 static void check(weft_hal *hal, const shape *s)
 {
-    matrix a = new_matrix(s->trans_a ? s->k : s->m, s->trans_a ? s->m : s->k, true, 0);
+    matrix a = new_matrix(s->trans_a ? s->k : s->m, s->trans_a ? s->m : s->k, !s->wide_a, 0);
     matrix b = new_matrix(s->trans_b ? s->n : s->k, s->trans_b ? s->k : s->n, s->narrow_b, 1);
     matrix c = new_matrix(s->m, s->n, s->narrow_c, 2), bias = new_matrix(1, s->n, false, 4);
     const hal_gemm_args args = {.a = operand(&a),
@@ -114,6 +115,7 @@ static void test_maps(void **state)
         {.m = TERMS, .n = 64, .k = 65, .trans_b = true, .narrow_b = true, .beta = 1.0},
         {.m = TERMS, .n = 41, .k = 128, .narrow_c = true, .beta = 1.0},
         {.m = TERMS, .n = 5, .k = 20},
+        {.m = TERMS, .n = 64, .k = 41, .trans_b = true, .wide_a = true, .narrow_c = true, .beta = 1.0},
     };
     weft_hal *hal = NULL;
     ASSERT_OK(weft_hal_open("cpu", 2, &hal));
@@ -127,18 +129,65 @@ static void test_sums(void **state)
 {
     (void)state;
     static const shape shapes[] = {
-        {.m = 300, .n = 16, .k = TERMS},
-        {.m = 16, .n = 300, .k = TERMS, .beta = 1.0},
-        {.m = 130, .n = 70, .k = TERMS, .beta = 1.0},
+        {.m = 300, .n = 16, .k = TERMS, .narrow_b = true},
+        {.m = 300, .n = 41, .k = TERMS, .beta = 1.0},
+        {.m = 16, .n = 300, .k = TERMS, .narrow_b = true, .beta = 1.0},
+        {.m = 130, .n = 70, .k = TERMS, .narrow_b = true, .beta = 1.0},
         {.m = 70, .n = 130, .k = TERMS},
-        {.m = 20, .n = 9, .k = TERMS},
+        {.m = 20, .n = 9, .k = TERMS, .narrow_b = true},
     };
     weft_hal *hal = NULL;
     ASSERT_OK(weft_hal_open("cpu", 2, &hal));
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; ++i) {
         shape s = shapes[i];
-        s.trans_a = s.narrow_b = true;
+        s.trans_a = true;
         check(hal, &s);
+    }
+    weft_hal_close(hal);
+}
+
+/* C of an exact product with fractions, A being of bfloat16 or of float32. */
+static matrix exact_product(weft_hal *hal, const shape *s, bool narrow)
+{
+    matrix a = new_matrix(s->trans_a ? s->k : s->m, s->trans_a ? s->m : s->k, narrow, 0);
+    matrix b = new_matrix(s->trans_b ? s->n : s->k, s->trans_b ? s->k : s->n, false, 1);
+    matrix c = new_matrix(s->m, s->n, false, 2), bias = new_matrix(1, s->n, false, 4);
+    for (int64_t i = 0; i < b.rows * b.ld; ++i) {
+        ((float *)b.data)[i] *= 0.1F + (float)(i % 11) / 37.0F; /* bfloat16 would round it */
+    }
+    const hal_gemm_args args = {.a = operand(&a),
+                                .b = operand(&b),
+                                .c = operand(&c),
+                                .bias = s->bias ? operand(&bias) : (hal_mat){.data = NULL},
+                                .trans_a = s->trans_a,
+                                .trans_b = s->trans_b,
+                                .exact = true,
+                                .alpha = 1.0,
+                                .beta = s->beta};
+    ASSERT_OK(hal_gemm(hal, &args));
+    free(a.data);
+    free(b.data);
+    free(bias.data);
+    return c;
+}
+
+static void test_exact(void **state)
+{
+    (void)state;
+    static const shape shapes[] = {
+        {.m = TERMS, .n = 41, .k = 300, .bias = true},
+        {.m = TERMS + 1, .n = 530, .k = 130, .trans_b = true},
+        {.m = 50, .n = 16, .k = 9000, .beta = 1.0},
+        {.trans_a = true, .m = 300, .n = 16, .k = TERMS},
+        {.trans_a = true, .m = 70, .n = 130, .k = 1000, .beta = 1.0},
+    };
+    weft_hal *hal = NULL;
+    ASSERT_OK(weft_hal_open("cpu", 2, &hal));
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; ++i) {
+        const matrix wide = exact_product(hal, &shapes[i], false), narrow = exact_product(hal, &shapes[i], true);
+        assert_memory_equal(wide.data, narrow.data, (size_t)(wide.rows * wide.ld) * sizeof(float));
+        free(wide.data);
+        free(narrow.data);
     }
     weft_hal_close(hal);
 }
@@ -147,6 +196,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_maps),
+        cmocka_unit_test(test_exact),
         cmocka_unit_test(test_sums),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -97,7 +97,7 @@ static void print_layer(const gnn_layer_plan *layer, int number, FILE *out)
     if (layer->hops > 1) {
         fprintf(out, ", %d hops", layer->hops);
     }
-    fputs(layer->sparse ? ", sparse features" : "", out);
+    fputs(layer->sparse ? ", sparse features" : layer->narrow ? ", features in 16 bits" : "", out);
     fputs(layer->skip >= 0 ? ", residual" : "", out);
     if (layer->share < 1.0) {
         fprintf(out, ", in training along %.0f %% of the edges", 100.0 * layer->share);

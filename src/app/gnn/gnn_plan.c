@@ -6,6 +6,7 @@
 #include "app/workload/precision.h"
 #include "base/log.h"
 #include "gnn/layers/aggregate.h"
+#include "gnn/product_gain.h"
 
 /* ---- what the options ask for ---- */
 
@@ -241,6 +242,60 @@ static weft_status settle_place(workload *work)
                    : WEFT_OK;
 }
 
+/* Products of bfloat16 must take less than this share of the time of float32: what they are measured on lies in caches,
+ * which makes more of half the bytes than memory does. */
+#define LEAST_GAIN 0.9
+
+/* --precision bf16 becomes f32 where products of bfloat16 save too little, by the times of the slowest rank. The
+ * record of the run has it, so a run that goes on does not measure; neither do small parts, whose times are noise. */
+static weft_status settle_precision(workload *work)
+{
+    gnn_job *job = work->self;
+    const app_context *context = work->context;
+    const int64_t rows = (int64_t)((double)job->data.graph.vertices * graph_data_share(context, &job->data));
+    const bool measures = job->config.bf16 && !work->trained && rows >= GNN_GAIN_ROWS;
+    gnn_product_gain gain;
+    if (!measures || option_flag(context->options, OPT_REPRODUCIBLE) || option_flag(context->options, OPT_RESUME)) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(comm_agree(context->comm, gnn_product_gain_measure(context->hal, &job->config, &gain)));
+    double seconds[2] = {gain.seconds_f32, gain.seconds_bf16};
+    WEFT_TRY(comm_allreduce(context->comm, seconds, 2, WEFT_DTYPE_F64, COMM_MAX));
+    if (seconds[1] <= LEAST_GAIN * seconds[0]) {
+        return WEFT_OK;
+    }
+    log_warn(FLAG_PRECISION " bf16: products of this network over %d rows take %.3g ms in bf16 and %.3g ms in f32 "
+                            "here, which is no gain: f32 is used",
+             GNN_GAIN_ROWS, 1e3 * seconds[1], 1e3 * seconds[0]);
+    job->config.bf16 = false;
+    return app_decide_shared(context->comm, context->decided, OPT_PRECISION, "f32");
+}
+
+/* Features that 16 bits hold exactly take no more where nothing but products reads them: neither sums nor second order,
+ * which want rows of float32. GPUs multiply matrices of one type. */
+static weft_status settle_feature_bits(workload *work)
+{
+    gnn_job *job = work->self;
+    const app_context *context = work->context;
+    const weft_options *o = context->options;
+    const bool taps = !work->trained && option_choice(o, OPT_PRECONDITION) != SECOND_NONE;
+    gnn_config config = job->config;
+    gnn_plan plan;
+    if (context->device_ranks > 0 || taps || option_choice(o, OPT_NORMALIZE) != GNN_SCALE_NONE) {
+        return WEFT_OK;
+    }
+    config.narrow_features = true;
+    gnn_plan_make(&config, 1, 1, 1, WEFT_DTYPE_F32, &plan);
+    if (!plan.layer[0].narrow) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(gnn_features_are_narrow(context->comm, &job->data.graph, &job->config.narrow_features));
+    if (job->config.narrow_features) {
+        log_info("features: held in 16 bits, which is exact, as all of them are numbers of bfloat16");
+    }
+    return WEFT_OK;
+}
+
 weft_status gnn_plan_job(workload *work, const char *folder, int64_t outputs)
 {
     gnn_job *job = work->self;
@@ -264,6 +319,8 @@ weft_status gnn_plan_job(workload *work, const char *folder, int64_t outputs)
     job->config.read_share = job->read_share;
     job->config.streams = gnn_asks_for_host(context);
     job->config.keeps_edges = work->keeps;
+    WEFT_TRY(settle_precision(work));
+    WEFT_TRY(settle_feature_bits(work));
     warn_of_old_rows(context, &job->config);
     gnn_plan_make(&job->config, 1, 1, 1, WEFT_DTYPE_F32, &plan);
     tell_last_layer(&job->config, &plan);

@@ -206,12 +206,27 @@ static train_habits gnn_habits(const weft_options *o)
                           .old_gradients = delays && !option_flag(o, OPT_FRESH_GRADIENTS)};
 }
 
-/* --feature-place and --precondition-place auto become the checkpoint's. */
+static const char *checkpoint_value(const app_context *context, const checkpoint *ck, option_id id)
+{
+    return ck != NULL ? checkpoint_option(ck, option_row_in(context->options, id)->name) : NULL;
+}
+
+/* A run of --precision bf16 whose products were slower went on in f32 (gnn_plan.c). */
+static weft_status adopt_precision(const app_context *context, const checkpoint *ck)
+{
+    const char *own = checkpoint_value(context, ck, OPT_PRECISION);
+    const bool left = own != NULL && strcmp(own, "f32") == 0;
+    return option_choice(context->options, OPT_PRECISION) == TRAIN_PRECISION_BF16
+               ? app_decide_shared(context->comm, context->decided, OPT_PRECISION, left ? own : NULL)
+               : WEFT_OK;
+}
+
+/* --feature-place and --precondition-place auto become the checkpoint's, and so does f32 in the place of bf16. */
 static weft_status gnn_adopt(const app_context *context, const checkpoint *ck)
 {
-    const char *name = option_row_in(context->options, OPT_FEATURE_PLACE)->name;
-    const char *own = ck != NULL ? checkpoint_option(ck, name) : NULL;
+    const char *own = checkpoint_value(context, ck, OPT_FEATURE_PLACE);
     WEFT_TRY(second_setup_adopt(context, ck));
+    WEFT_TRY(adopt_precision(context, ck));
     return option_is_auto(context->options, OPT_FEATURE_PLACE)
                ? app_decide_shared(context->comm, context->decided, OPT_FEATURE_PLACE, own)
                : WEFT_OK;

@@ -184,7 +184,10 @@ static void cpu_close(weft_hal *hal)
 {
     cpu_state *state = cpu_state_of(hal);
     onednn_close(state->library);
-    WEFT_FREE_ALL(state->workspace, state->factor, state);
+    for (int i = 0; state->alone != NULL && i < hal->threads; ++i) {
+        onednn_close(state->alone[i]);
+    }
+    WEFT_FREE_ALL(state->workspace, state->factor, state->alone, state);
     hal->state = NULL;
 }
 
@@ -210,6 +213,23 @@ static bool has_amx(void)
     return __get_cpuid_count(FEATURES, 0, &a, &b, &c, &d) != 0 && (d & AMX_BF16) != 0;
 }
 
+/* The library knows no cap of its own by backend: a capped backend does without it. Products of bfloat16 that threads
+ * share out among themselves have one for each (gemm_tall.h). */
+static weft_status open_library(weft_hal *hal, hal_isa isa)
+{
+    cpu_state *state = cpu_state_of(hal);
+    WEFT_TRY(isa == hal_isa_best() ? onednn_open(hal->threads, &state->library) : WEFT_OK);
+    hal->native_bf16 = state->library != NULL && __builtin_cpu_supports("avx512bf16") != 0;
+    if (!hal->native_bf16) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(WEFT_NEW_ZERO(&state->alone, hal->threads, WEFT_MEM_GENERAL));
+    for (int i = 0; i < hal->threads; ++i) {
+        WEFT_TRY(onednn_open(1, &state->alone[i]));
+    }
+    return WEFT_OK;
+}
+
 weft_status hal_open_cpu(weft_hal *hal, int threads, const char *argument);
 weft_status hal_open_cpu(weft_hal *hal, int threads, const char *argument)
 {
@@ -227,15 +247,13 @@ weft_status hal_open_cpu(weft_hal *hal, int threads, const char *argument)
         state->kernels.winograd_bf16 = has_amx() ? NULL : &cpu_winograd_avx512bf16;
     }
     ref_fill_ops(&state->ref);
-    /* The library knows no cap of its own by backend: a capped backend does without it. */
-    weft_status status = isa == hal_isa_best() ? onednn_open(threads, &state->library) : WEFT_OK;
+    const weft_status status = open_library(hal, isa);
     if (status != WEFT_OK) {
         cpu_close(hal);
         return status;
     }
     fill_ops(hal);
     hal->calls_in_team = true;
-    hal->native_bf16 = state->library != NULL && __builtin_cpu_supports("avx512bf16") != 0;
     hal->close = cpu_close;
     return WEFT_OK;
 }

@@ -24,6 +24,7 @@ typedef struct cpu_state {
     void *factor; /* scratch memory beside it, see cpu_factor_workspace */
     size_t factor_bytes;
     onednn *library; /* NULL without it */
+    onednn **alone;  /* [threads of the backend] the library for one thread each; NULL without native_bf16 */
     hal_ops own;     /* operations on float32 and bfloat16, and those whose operands have types of their own */
     weft_hal ref;    /* its tables: what everything else runs on */
 } cpu_state;

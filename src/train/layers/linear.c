@@ -81,6 +81,11 @@ static weft_status take_piece(const train_linear *map, const linear_rows *rows, 
     hal_dropout here = *rows->dropout;
     here.row_id = hal_mat_rows(&rows->dropout->row_id, row, count);
     *piece = map->stream != NULL ? from : tensor_view(map->panel, 0, count, 0, rows->x->cols);
+    if (from.dtype != piece->dtype) {
+        const hal_cast_args widens = {.x = tensor_mat(&from), .y = tensor_mat(piece)};
+        ACTIVITY_TRY(ACTIVITY_ELEMENTWISE, hal_cast(piece->hal, &widens));
+        from = *piece;
+    }
     ACTIVITY_TRY(ACTIVITY_ELEMENTWISE, tensor_act_forward(&from, false, &here, piece));
     return WEFT_OK;
 }
@@ -122,7 +127,8 @@ weft_status linear_forward(const train_linear *map, const linear_rows *rows, con
         weft_tensor piece;
         WEFT_TRY(take_piece(map, rows, row, count, &piece));
         weft_tensor out = tensor_view(y, row, count, 0, y->cols);
-        const tensor_product product = {.a = &piece, .b = &w, .bias = bias, .trans_b = map->transposed, .beta = beta};
+        const tensor_product product = {
+            .a = &piece, .b = &w, .bias = bias, .trans_b = map->transposed, .exact = map->exact, .beta = beta};
         WEFT_TRY(tensor_gemm(&product, &out));
     }
     return WEFT_OK;
@@ -159,8 +165,10 @@ static weft_status add_rows(const train_linear *map, const weft_tensor *x, const
 {
     weft_tensor dw = linear_gradient(map);
     const bool turned = map->transposed;
-    return tensor_gemm(&(tensor_product){.a = turned ? dy : x, .b = turned ? x : dy, .trans_a = true, .beta = beta},
-                       &dw);
+    return tensor_gemm(
+        &(tensor_product){
+            .a = turned ? dy : x, .b = turned ? x : dy, .trans_a = true, .exact = map->exact && !turned, .beta = beta},
+        &dw);
 }
 
 weft_status linear_weight_gradient(const train_linear *map, const train_pass *pass, const linear_rows *rows,

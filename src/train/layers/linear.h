@@ -21,6 +21,9 @@
  *      stream      features that stay on the host: rows come in blocks, and a mask is applied where the block stands
  *      features    features that are mostly zeros: products walk the other elements, and mask them as they are read
  *
+ * Rows of any kind may be bfloat16 beside a map and results of float32 (`exact`): they are multiplied as what they are,
+ * float32 numbers in fewer bytes, and a panel is of float32.
+ *
  * Sums over pieces are added in the order of the rows, so bits are the same in every run.
  */
 #pragma once
@@ -39,6 +42,8 @@ typedef struct train_linear {
     int weight, bias;
     /* The block holds the transposed weights, [out, in], as files of PyTorch do. */
     bool transposed;
+    /* Rows of bfloat16 are exact, and the weights are not rounded for their sake. */
+    bool exact;
     /* The sub-matrix of the block that the map stands for; rows == 0: all of it. */
     int64_t row, rows, col, cols;
     /* Scratch for masked rows [panel rows, in]; NULL: input rows have no mask, or are masked already. */

@@ -10,6 +10,9 @@
  * at a time into as many rows of C as stay in its second-level cache beside them; the sums are added in the order of
  * the threads. When C is large, threads take rows of C.
  *
+ * An A of bfloat16 that is exact (hal/ops.def) is widened some rows at a time, in the cache, and then multiplied as one
+ * of float32: half the bytes travel, and the bits of C are the same.
+ *
  * Graph networks multiply matrices with as many rows as vertices and few columns: these are bound by memory, and a
  * library that copies A first loses. Square-like shapes go to oneDNN; see use_library for the rule.
  */
@@ -17,6 +20,7 @@
 
 #include "hal/cpu/cpu_backend.h"
 #include "hal/cpu/gemm/gemm_sizes.h"
+#include "hal/cpu/gemm/gemm_widen.h"
 #include "hal/cpu/kernels.h"
 #include "hal/cpu/library/onednn.h"
 
@@ -30,26 +34,53 @@ enum {
 
 /* ---- by rows ---------------------------------------------------------------------------------------------------- */
 
+/* Terms [term, term + k) and columns [column, column + n) of a product by rows. */
+typedef struct row_block {
+    int64_t term, k, column, n;
+    const float *packed, *bias;
+    float beta;
+} row_block;
+
+/* Rows `own` of C. room: [WIDEN_ROWS, k], where A is of bfloat16 */
+static void multiply_rows(const cpu_kernels *kernels, const hal_pack_cast *cast, const cpu_product *g,
+                          const row_block *block, hal_span own, float *room)
+{
+    const int64_t step = g->narrow_a ? WIDEN_ROWS : own.end - own.begin;
+    for (int64_t row = own.begin; row < own.end; row += step) {
+        const int64_t rows = smaller(step, own.end - row);
+        int64_t lda = 0;
+        const float *a = widened(cast, cells_at(g->a, g->narrow_a, row * g->lda + block->term), g->narrow_a, rows,
+                                 block->k, g->lda, room, &lda);
+        kernels->gemm_multiply(rows, block->n, block->k, a, lda, block->packed, block->beta, block->bias,
+                               (float *)g->c + row * g->ldc + block->column, g->ldc);
+    }
+}
+
 static weft_status gemm_by_rows(weft_hal *hal, const cpu_product *g)
 {
     const cpu_kernels *kernels = &cpu_state_of(hal)->kernels;
-    const float *a = g->a;
     const float *b = g->b;
     const float *bias = g->bias;
-    float *c = g->c;
     int64_t b_row = g->trans_b ? 1 : g->ldb;
     int64_t b_col = g->trans_b ? g->ldb : 1;
     float *packed = NULL;
     int64_t columns = kernels->gemm_columns(smaller(g->n, BLOCK_N));
     int64_t block_k = smaller(g->k, BLOCK_B / columns);
-    WEFT_TRY(cpu_workspace(hal, (size_t)(block_k * columns) * sizeof *packed, (void **)&packed));
     int parts = cpu_parts(hal, smaller(g->m * g->n, INT64_MAX / g->k) * g->k / 8);
+    const int64_t room = g->narrow_a ? WIDEN_ROWS * block_k : 0;
+    WEFT_TRY(cpu_workspace(hal, (size_t)(block_k * columns + parts * room) * sizeof *packed, (void **)&packed));
+    float *rooms = packed + block_k * columns;
     for (int64_t jc = 0; jc < g->n; jc += BLOCK_N) {
         int64_t n = smaller(g->n - jc, BLOCK_N);
         for (int64_t pc = 0; pc < g->k; pc += block_k) {
             int64_t k = smaller(g->k - pc, block_k);
-            float beta = pc == 0 ? (float)g->beta : 1.0F;
-            const float *first_bias = pc == 0 && bias != NULL ? bias + jc : NULL;
+            const row_block block = {.term = pc,
+                                     .k = k,
+                                     .column = jc,
+                                     .n = n,
+                                     .packed = packed,
+                                     .bias = pc == 0 && bias != NULL ? bias + jc : NULL,
+                                     .beta = pc == 0 ? (float)g->beta : 1.0F};
 #pragma omp parallel num_threads(parts) if (parts > 1)
             {
 #pragma omp for schedule(static)
@@ -60,9 +91,8 @@ static weft_status gemm_by_rows(weft_hal *hal, const cpu_product *g)
                 }
 #pragma omp for schedule(static)
                 for (int part = 0; part < parts; ++part) {
-                    const hal_span span = hal_split_rows(g->m, parts, part);
-                    kernels->gemm_multiply(span.end - span.begin, n, k, a + span.begin * g->lda + pc, g->lda, packed,
-                                           beta, first_bias, c + span.begin * g->ldc + jc, g->ldc);
+                    multiply_rows(kernels, casts_of(hal), g, &block, hal_split_rows(g->m, parts, part),
+                                  rooms + part * room);
                 }
             }
         }
@@ -77,6 +107,7 @@ typedef struct reduction {
     int64_t row, rows;  /* of C */
     int64_t begin, end; /* of k */
     float *packed;      /* REDUCE_K x gemm_columns(n) */
+    float *wide;        /* REDUCE_K x m, where A is of bfloat16 */
     float *c;           /* its result: row 0 is row `row` of C */
     int64_t ldc;
     float beta; /* for the first block */
@@ -102,30 +133,32 @@ static int64_t terms_at_once(int64_t rows)
 }
 
 /* Columns [column, column + n) of the rows of `own`, from `row` of them on. */
-static void reduce_block(const cpu_kernels *kernels, const cpu_product *g, const reduction *own, int64_t row,
-                         int64_t rows, int64_t column, int64_t n)
+static void reduce_block(const cpu_kernels *kernels, const hal_pack_cast *cast, const cpu_product *g,
+                         const reduction *own, int64_t row, int64_t rows, int64_t column, int64_t n)
 {
     const int64_t b_row = g->trans_b ? 1 : g->ldb;
     const int64_t b_col = g->trans_b ? g->ldb : 1;
-    const float *a = (const float *)g->a + own->row + row;
     const float *b = (const float *)g->b + column * b_col;
     float *c = own->c + row * own->ldc + column;
     const int64_t step = terms_at_once(rows);
     for (int64_t p = own->begin; p < own->end; p += step) {
         const int64_t k = smaller(own->end - p, step);
         kernels->gemm_pack(0, k, k, n, (float)g->alpha, b + p * b_row, b_row, b_col, own->packed);
-        kernels->gemm_multiply_transposed(rows, n, k, a + p * g->lda, g->lda, own->packed,
-                                          p == own->begin ? own->beta : 1.0F, c, own->ldc);
+        int64_t lda = 0;
+        const float *a = widened(cast, cells_at(g->a, g->narrow_a, p * g->lda + own->row + row), g->narrow_a, k, rows,
+                                 g->lda, own->wide, &lda);
+        kernels->gemm_multiply_transposed(rows, n, k, a, lda, own->packed, p == own->begin ? own->beta : 1.0F, c,
+                                          own->ldc);
     }
 }
 
-static void reduce(const cpu_kernels *kernels, const cpu_product *g, const reduction *own)
+static void reduce(const cpu_kernels *kernels, const hal_pack_cast *cast, const cpu_product *g, const reduction *own)
 {
     for (int64_t column = 0; column < g->n; column += BLOCK_N) {
         const int64_t n = smaller(BLOCK_N, g->n - column);
         const int64_t at_once = own->rows > 0 ? rows_at_once(own->rows, n) : 0;
         for (int64_t row = 0; row < own->rows; row += at_once) {
-            reduce_block(kernels, g, own, row, smaller(at_once, own->rows - row), column, n);
+            reduce_block(kernels, cast, g, own, row, smaller(at_once, own->rows - row), column, n);
         }
     }
 }
@@ -167,13 +200,16 @@ static weft_status gemm_by_reduction(weft_hal *hal, const cpu_product *g)
     parts = own_sums ? (int)smaller(parts, g->k / REDUCE_K) : parts;
     int64_t packed_size = REDUCE_K * kernels->gemm_columns(smaller(g->n, BLOCK_N));
     int64_t partial_size = own_sums ? g->m * g->n : 0;
+    const int64_t wide_size = g->narrow_a ? REDUCE_K * g->m : 0;
     float *workspace = NULL;
-    WEFT_TRY(
-        cpu_workspace(hal, (size_t)(parts * (packed_size + partial_size)) * sizeof *workspace, (void **)&workspace));
+    WEFT_TRY(cpu_workspace(hal, (size_t)(parts * (packed_size + partial_size + wide_size)) * sizeof *workspace,
+                           (void **)&workspace));
     float *partial = workspace + parts * packed_size;
+    float *wide = partial + parts * partial_size;
 #pragma omp parallel for schedule(static) num_threads(parts) if (parts > 1)
     for (int part = 0; part < parts; ++part) {
-        reduction own = {.packed = workspace + part * packed_size, .end = g->k, .rows = g->m};
+        reduction own = {
+            .packed = workspace + part * packed_size, .wide = wide + part * wide_size, .end = g->k, .rows = g->m};
         if (own_sums) {
             const hal_span terms = hal_split_rows(g->k, parts, part);
             own.begin = terms.begin;
@@ -188,7 +224,7 @@ static weft_status gemm_by_reduction(weft_hal *hal, const cpu_product *g)
             own.ldc = g->ldc;
             own.beta = (float)g->beta;
         }
-        reduce(kernels, g, &own);
+        reduce(kernels, casts_of(hal), g, &own);
     }
     if (own_sums) {
         add_parts(g, partial, parts);
@@ -243,10 +279,10 @@ static weft_status cpu_gemm(weft_hal *hal, const hal_gemm_args *args)
     if (g.m == 0 || g.n == 0) {
         return WEFT_OK;
     }
-    if (g.narrow_a || g.narrow_b || g.narrow_c) {
+    if (g.narrow_b || g.narrow_c || (g.narrow_a && !args->exact)) {
         return cpu_gemm_narrow(hal, &g);
     }
-    if (state->library != NULL && use_library(&g)) {
+    if (state->library != NULL && !g.narrow_a && use_library(&g)) {
         return onednn_gemm(state->library, &g);
     }
     return g.trans_a ? gemm_by_reduction(hal, &g) : gemm_by_rows(hal, &g);

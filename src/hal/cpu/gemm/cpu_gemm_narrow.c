@@ -7,7 +7,7 @@
  *
  * By rows, C[m, n] = A op(B): B is packed as a whole, each thread takes blocks of rows
  *
- *      A rows --widen--> [ROWS, k]  x  packed B  -->  [ROWS, n] --round--> C rows
+ *      A rows --widen--> [WIDEN_ROWS, k]  x  packed B  -->  [WIDEN_ROWS, n] --round--> C rows
  *
  * By reduction, C[m, n] = A^T B: each thread sums its part of k, a block of rows of A and B at a time, into a float32 C
  * of its own; the sums are added in the order of the threads. Memory of that: m * n floats a thread. Where both
@@ -21,35 +21,9 @@
 #include "hal/cpu/cpu_backend.h"
 #include "hal/cpu/gemm/gemm_sizes.h"
 #include "hal/cpu/gemm/gemm_tall.h"
+#include "hal/cpu/gemm/gemm_widen.h"
 #include "hal/cpu/kernels.h"
 #include "hal/cpu/library/onednn.h"
-#include "hal/pack.h"
-
-enum { ROWS = 48 /* of a block: whole tiles of the kernels */ };
-
-/* Rows of `cols` cells, widened into floats without gaps; rows of float32 are taken as they lie. [out] ld */
-static const float *widened(const hal_pack_cast *cast, const void *from, bool narrow, int64_t rows, int64_t cols,
-                            int64_t ld_from, float *room, int64_t *ld)
-{
-    *ld = narrow ? cols : ld_from;
-    if (!narrow) {
-        return from;
-    }
-    for (int64_t i = 0; i < rows; ++i) {
-        cast->decode((const uint16_t *)from + i * ld_from, room + i * cols, cols);
-    }
-    return room;
-}
-
-static const void *cells_at(const void *matrix, bool narrow, int64_t at)
-{
-    return (const char *)matrix + (size_t)at * (narrow ? sizeof(uint16_t) : sizeof(float));
-}
-
-static const hal_pack_cast *casts_of(const weft_hal *hal)
-{
-    return &hal_pack_of(cpu_state_of(hal)->isa)->bf16;
-}
 
 static int parts_of(const weft_hal *hal, const cpu_product *g)
 {
@@ -70,8 +44,8 @@ static void pack_b(const cpu_kernels *kernels, const hal_pack_cast *cast, const 
 /* ---- by rows ---------------------------------------------------------------------------------------------------- */
 
 typedef struct row_rooms {
-    float *a; /* [ROWS, k] */
-    float *c; /* [ROWS, n] */
+    float *a; /* [WIDEN_ROWS, k] */
+    float *c; /* [WIDEN_ROWS, n] */
 } row_rooms;
 
 /* Rows [row, row + rows) of C. */
@@ -103,7 +77,7 @@ static weft_status by_rows(weft_hal *hal, const cpu_product *g)
     const int parts = parts_of(hal, g);
     const int64_t packed_size = g->k * kernels->gemm_columns(g->n);
     const int64_t b_size = g->narrow_b ? g->k * g->n : 0;
-    const int64_t block = smaller(g->m, ROWS);
+    const int64_t block = smaller(g->m, WIDEN_ROWS);
     const int64_t part_size = block * (g->k + g->n);
     float *packed = NULL;
     WEFT_TRY(cpu_workspace(hal, (size_t)(packed_size + b_size + parts * part_size) * sizeof *packed, (void **)&packed));
@@ -134,8 +108,8 @@ static void reduce(const cpu_kernels *kernels, const hal_pack_cast *cast, const 
     if (begin >= end) {
         memset(room->sum, 0, (size_t)(g->m * g->n) * sizeof *room->sum);
     }
-    for (int64_t p = begin; p < end; p += ROWS) {
-        const int64_t k = smaller(ROWS, end - p);
+    for (int64_t p = begin; p < end; p += WIDEN_ROWS) {
+        const int64_t k = smaller(WIDEN_ROWS, end - p);
         int64_t lda = 0;
         const float *a =
             widened(cast, cells_at(g->a, g->narrow_a, p * g->lda), g->narrow_a, k, g->m, g->lda, room->a, &lda);
@@ -180,9 +154,9 @@ static weft_status by_reduction(weft_hal *hal, const cpu_product *g)
 {
     const cpu_kernels *kernels = &cpu_state_of(hal)->kernels;
     const hal_pack_cast *cast = casts_of(hal);
-    const int parts = (int)smaller(parts_of(hal, g), (g->k + ROWS - 1) / ROWS);
+    const int parts = (int)smaller(parts_of(hal, g), (g->k + WIDEN_ROWS - 1) / WIDEN_ROWS);
     const int64_t sum_size = g->m * g->n;
-    const int64_t part_size = sum_size + ROWS * (g->m + g->n + kernels->gemm_columns(g->n));
+    const int64_t part_size = sum_size + WIDEN_ROWS * (g->m + g->n + kernels->gemm_columns(g->n));
     float *rooms = NULL;
     WEFT_TRY(cpu_workspace(hal, (size_t)(parts * part_size + g->n) * sizeof *rooms, (void **)&rooms));
 #pragma omp parallel for schedule(static) num_threads(parts) if (parts > 1)
@@ -190,8 +164,8 @@ static weft_status by_reduction(weft_hal *hal, const cpu_product *g)
         float *own = rooms + part * part_size;
         const reduction_rooms room = {.sum = own,
                                       .a = own + sum_size,
-                                      .b = own + sum_size + ROWS * g->m,
-                                      .packed = own + sum_size + ROWS * (g->m + g->n)};
+                                      .b = own + sum_size + WIDEN_ROWS * g->m,
+                                      .packed = own + sum_size + WIDEN_ROWS * (g->m + g->n)};
         const hal_span span = hal_split_rows(g->k, parts, part);
         reduce(kernels, cast, g, span.begin, span.end, &room);
     }

@@ -1,10 +1,14 @@
 /*
  * hal/cpu/gemm/gemm_tall.h: products of graph networks, of matrices of bfloat16 with as many rows as vertices, by the
  * library's on chunks of these rows: it copies a whole tall matrix before it multiplies, and takes three times as long.
+ * Each thread of the backend takes chunks of its own, by a library of one thread: of so little work the library's own
+ * threads made up to a fifth of the rate.
  *
- *   by rows       C[m, n] = A op(B)    a chunk of A and of C at a time; B of float32, the weights, is rounded to
- *                                      bfloat16 first, as the processor multiplies that alone
- *   by reduction  C[m, n] = A^T B      C, or C^T if that is what the library copies less for, += a chunk of both
+ *   by rows       C[m, n] = A op(B)    a chunk of A and of C at a time; what is float32, the weights or the
+ *                                      gradient of logits, is rounded to bfloat16 first, as the processor multiplies
+ *                                      that alone
+ *   by reduction  C[m, n] = A^T B      sums of C, or of C^T if that is what the library copies less for, one for each
+ *                                      thread, which are added in the order of the threads
  *
  * Rates: docs/notes/products.md.
  */
