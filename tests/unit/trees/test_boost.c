@@ -23,13 +23,15 @@ typedef struct rows {
 
 static rows all;
 
+static double value_levels = 200.0; /* values of the first and third columns */
+
 static void draw(tree_loss loss)
 {
     uint64_t state = 7;
     for (int i = 0; i < ROWS; ++i) {
-        all.real[0][i] = (float)floor(200.0 * test_uniform(&state)) / 200.0F;
+        all.real[0][i] = (float)(floor(value_levels * test_uniform(&state)) / value_levels);
         all.real[1][i] = (float)floor(6.0 * test_uniform(&state)) - 2.0F;
-        all.real[2][i] = test_uniform(&state) < 0.3 ? NAN : (float)floor(200.0 * test_uniform(&state));
+        all.real[2][i] = test_uniform(&state) < 0.3 ? NAN : (float)floor(value_levels * test_uniform(&state));
         all.whole[i] = test_uniform(&state) < 0.1 ? TABLE_NO_INTEGER : (int32_t)(40.0 * test_uniform(&state));
         all.large[i] = ((int64_t)1 << 40) * (int64_t)(3.0 * test_uniform(&state));
         const double f = 3.0 * (double)all.real[0][i] * (double)all.real[1][i] + (isnan(all.real[2][i]) ? 1.5 : 0.0) +
@@ -188,7 +190,7 @@ static void train(training *t)
 
 static boost_options options(int depth, int leaves, bool leaf_wise)
 {
-    return (boost_options){.values = TREE_VALUES,
+    return (boost_options){.values = TREE_BYTE_VALUES,
                            .base = NAN,
                            .growth = {.depth = depth,
                                       .leaves = leaves,
@@ -209,7 +211,7 @@ static void assert_same_nodes(const weft_forest *a, const weft_forest *b)
         for (int n = 0; n < a->tree[t].nodes; ++n) {
             const tree_node *x = &a->tree[t].node[n], *y = &b->tree[t].node[n];
             const bool same = x->left == y->left && x->parent == y->parent && x->feature == y->feature &&
-                              x->value == y->value && x->default_left == y->default_left && x->bin == y->bin &&
+                              x->value == y->value && x->default_left == y->default_left &&
                               x->gain == y->gain && x->hessian == y->hessian;
             if (!same) {
                 fail_msg("tree %d, node %d differs: column %d at %.9g against column %d at %.9g", t, n, x->feature,
@@ -272,6 +274,20 @@ static void bits_of_counts(void **state)
     (void)state;
     const boost_options how = options(3, 0, false);
     same_bits(TREE_LOSS_POISSON, &how, false);
+}
+
+/* Bins of 16 bits: of quantiles, and of all values. */
+static void bits_of_wide_bins(void **state)
+{
+    (void)state;
+    boost_options how = options(0, 12, true);
+    value_levels = 10000.0;
+    how.values = 300;
+    same_bits(TREE_LOSS_LOGISTIC, &how, true);
+    how.values = TREE_VALUES;
+    how.growth.row_share = 0.7;
+    same_bits(TREE_LOSS_SQUARED, &how, false);
+    value_levels = 200.0;
 }
 
 /* Numbers are given back only where the trees that a training goes on from compare with cuts. */
@@ -389,9 +405,8 @@ static void bits_of_quantiles(void **state)
     same_bits(TREE_LOSS_QUANTILE, &how, false);
 }
 
-static void exhaustive(void **state)
+static void check_exhaustive(int values)
 {
-    (void)state;
     training t = {.loss = TREE_LOSS_SQUARED, .options = options(4, 0, false), .ranks = 2, .threads = 1, .rounds = 1};
     double g[ROWS];
     int sum = 0;
@@ -413,10 +428,20 @@ static void exhaustive(void **state)
         g[i] = -(double)all.y[i];
     }
     t.options.growth.min_hessian = 0.5;
+    t.options.values = values;
     train(&t);
     assert_true(t.forest.base[0] == 0.0F && t.forest.tree[0].nodes >= 15);
     check_node(&t.forest.tree[0], 0, all.counts, g);
     forest_destroy(&t.forest);
+}
+
+static void exhaustive(void **state)
+{
+    (void)state;
+    check_exhaustive(TREE_BYTE_VALUES);
+    value_levels = 10000.0;
+    check_exhaustive(TREE_VALUES);
+    value_levels = 200.0;
 }
 
 /* Without a bound of leaves, growing by leaves makes the splits that growing by levels makes, in another order. */
@@ -719,6 +744,7 @@ int main(void)
         cmocka_unit_test(bits_by_leaves),
         cmocka_unit_test(bits_of_classes),
         cmocka_unit_test(bits_of_counts),
+                                       cmocka_unit_test(bits_of_wide_bins),
         cmocka_unit_test(exhaustive),
         cmocka_unit_test(order_of_growth),
         cmocka_unit_test(largest_gain_first),

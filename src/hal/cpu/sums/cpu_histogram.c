@@ -1,5 +1,6 @@
 /*
- * hal/cpu/sums/cpu_histogram.c: sums of gradients and hessians by bin, of integers: any order gives the same bits.
+ * hal/cpu/sums/cpu_histogram.c: sums of gradients and hessians by bin, of integers: any order gives the same bits. Bins
+ * of 16 bits: cpu_histogram_wide.c.
  *
  * A cell is one number while a thread adds to it, 2^32 * gradients + hessians, so that a row costs one addition a
  * feature: the two halves hold the sums of HAL_HISTOGRAM_ROWS rows, and are taken apart after as many. Features come in
@@ -180,7 +181,12 @@ static weft_status cpu_histogram(weft_hal *hal, const hal_histogram_args *args)
     if (features == 0) {
         return WEFT_OK;
     }
-    if (threads == 1 || omp_in_parallel() != 0) {
+    const bool alone = threads == 1 || omp_in_parallel() != 0;
+    if (args->bins.dtype == WEFT_DTYPE_I16) {
+        cpu_histogram_wide(args, rows, alone ? 1 : threads);
+        return WEFT_OK;
+    }
+    if (alone) {
         run_alone(args, rows);
         return WEFT_OK;
     }
