@@ -6,7 +6,11 @@
 
 #include "trees/tree_options.def"
 
-enum { CHUNK = 1024, BEHIND = 3 }; /* bytes behind the last column that grow/divide_rows.h may read */
+enum {
+    CHUNK = 1024,
+    BEHIND = 3,    /* bytes behind the last column that grow/divide_rows.h may read */
+    ROW_BYTES = 16 /* lines of 64 bytes hold a whole number of short rows */
+};
 
 /* Bins of rows first .. first + rows - 1 of a column of categories. */
 static void fill_categories(const tree_columns *data, const tree_cuts *cuts, int c, int64_t first, int64_t rows,
@@ -66,11 +70,11 @@ static void fill_column(const tree_columns *data, const tree_cuts *cuts, int c, 
 /* Row by row what stands column by column: rows first .. first + rows - 1. */
 #define TURN(type)                                                                                                     \
     do {                                                                                                               \
-        type *bin = (type *)bins->bin.data + first * data->columns;                                                    \
+        type *bin = (type *)bins->bin.data + first * bins->bin.ld;                                                     \
         for (int c = 0; c < data->columns; ++c) {                                                                      \
             const type *own = (const type *)tree_bins_column(bins, c) + first;                                         \
             for (int64_t i = 0; i < rows; ++i) {                                                                       \
-                bin[i * data->columns + c] = own[i];                                                                   \
+                bin[i * bins->bin.ld + c] = own[i];                                                                    \
             }                                                                                                          \
         }                                                                                                              \
     } while (0)
@@ -109,13 +113,24 @@ static weft_status number_cells(weft_hal *hal, const tree_columns *data, const t
     return WEFT_OK;
 }
 
+/* A row takes whole ROW_BYTES, and ends with its pair. */
+static weft_status allocate_rows(weft_hal *hal, int64_t rows, int64_t columns, weft_dtype dtype, tree_bins *bins)
+{
+    const int64_t size = (int64_t)weft_dtype_bytes(dtype), pair = sizeof(int32_t);
+    const int64_t bytes = (columns * size + pair + ROW_BYTES - 1) / ROW_BYTES * ROW_BYTES;
+    WEFT_TRY(tensor_create(hal, dtype, rows, bytes / size, WEFT_MEM_TREES, &bins->bin));
+    bins->bin.cols = columns;
+    bins->pair = (weft_tensor){.hal = hal, .dtype = WEFT_DTYPE_I32, .rows = rows, .cols = 1, .ld = bytes / pair};
+    bins->pair.data = rows > 0 ? (char *)bins->bin.data + bytes - pair : NULL;
+    return WEFT_OK;
+}
+
 static weft_status allocate(weft_hal *hal, const tree_columns *data, const tree_cuts *cuts, bool releases,
                             tree_bins *bins)
 {
     bool wide = false;
     WEFT_TRY(number_cells(hal, data, cuts, bins, &wide));
-    WEFT_TRY(tensor_create(hal, wide ? WEFT_DTYPE_I16 : WEFT_DTYPE_U8, data->rows, data->columns, WEFT_MEM_TREES,
-                           &bins->bin));
+    WEFT_TRY(allocate_rows(hal, data->rows, data->columns, wide ? WEFT_DTYPE_I16 : WEFT_DTYPE_U8, bins));
     WEFT_TRY(weft_malloc((size_t)(data->rows * data->columns + BEHIND), wide ? 2 : 1, WEFT_MEM_TREES, &bins->column));
     if (releases) {
         WEFT_TRY(WEFT_NEW(&bins->binned, data->columns, WEFT_MEM_TREES));

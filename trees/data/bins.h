@@ -1,7 +1,12 @@
 /*
  * trees/data/bins.h: the rows of a rank as bins, twice: row by row for histograms, which read whole rows, and column by
  * column for splits, which read one column. A bin is a byte, and two where a column has more than HAL_BINS of them: the
- * bins are wide then. Memory: 2 * rows * columns bytes, wide 4.
+ * bins are wide then. Memory: 2 * rows * columns bytes, wide 4, and what a row is padded by.
+ *
+ * What a row adds to histograms, its pair of a gradient and a hessian, stands behind its bins, so that memory gives both
+ * in one line:
+ *
+ *      row     bins of all columns | unused | pair        a multiple of ROW_BYTES
  *
  * Columns are cut one by one, and the numbers of each may be given back as soon as it is: then the bytes of a table of
  * float32 shrink to half while the bins grow.
@@ -13,6 +18,7 @@
 
 typedef struct tree_bins {
     weft_tensor bin;     /* [rows, columns] uint8; wide: int16 that stands for a uint16 */
+    weft_tensor pair;    /* [rows, 1] int32 behind the bins of each row, for who grows trees (hal_pair_of) */
     void *column;        /* [columns, rows] of the same type */
     int *cells;          /* [columns] bins of a column, with that of missing values, which is the last */
     weft_tensor first;   /* [columns + 1, 1] int32: the cells of a histogram before those of each column */

@@ -95,7 +95,7 @@ static void add_row(const hal_histogram_args *args, int64_t row)
     const int32_t *first = args->first.source;
     const int64_t at = row * args->bins.ld;
     const bool wide = args->bins.dtype == WEFT_DTYPE_I16;
-    const int32_t pair = ((const int32_t *)args->pair.source)[row];
+    const int32_t pair = ((const int32_t *)args->pair.source)[row * args->pair.ld];
     const int64_t gradient = hal_pair_gradient(pair);
     const int64_t hessian = hal_pair_hessian(pair);
     for (int64_t f = 0; f < args->bins.cols; ++f) {

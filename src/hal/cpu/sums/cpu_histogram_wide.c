@@ -26,9 +26,10 @@ static inline __attribute__((always_inline)) void add_features(const hal_histogr
             const uint16_t *ahead = (const uint16_t *)a->bins.source + next * a->bins.ld;
             __builtin_prefetch(ahead + own.begin);
             __builtin_prefetch(ahead + own.end - 1);
-            __builtin_prefetch(pair + next);
+            __builtin_prefetch(pair + next * a->pair.ld);
         }
-        const int64_t gradient = hal_pair_gradient(pair[row]), hessian = hal_pair_hessian(pair[row]);
+        const int64_t gradient = hal_pair_gradient(pair[row * a->pair.ld]);
+        const int64_t hessian = hal_pair_hessian(pair[row * a->pair.ld]);
         for (int64_t f = own.begin; f < own.end; ++f) {
             int64_t *cell = sums + (first[f] + bin[f]) * ld;
             cell[0] += cols == 1 ? gradient * ((int64_t)1 << 32) + hessian : gradient;
