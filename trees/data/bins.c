@@ -105,8 +105,8 @@ static weft_status number_cells(weft_hal *hal, const tree_columns *data, const t
     }
     for (int c = 0; c <= data->columns; ++c) {
         WEFT_CHECK(cells <= INT32_MAX, WEFT_ERR_UNSUPPORTED,
-                   "columns 1 to %d have %lld bins, and trees take up to %d: take fewer by " FLAG_TREE_BINS, c, (long long)cells,
-                   INT32_MAX);
+                   "columns 1 to %d have %lld bins, and trees take up to %d: take fewer by " FLAG_TREE_BINS, c,
+                   (long long)cells, INT32_MAX);
         ((int32_t *)bins->first.data)[c] = (int32_t)cells;
         cells += c == data->columns ? 0 : *wide ? bins->cells[c] : HAL_BINS;
     }

@@ -25,7 +25,7 @@ typedef struct tree_codes {
 
 /* The data of a column of which the bins are left: every value is one that lies in the same bin. */
 typedef struct tree_binned {
-    const void *bin;    /* [rows] uint8, wide uint16 */
+    const void *bin; /* [rows] uint8, wide uint16 */
     bool wide;
     const float *value; /* of each bin; NaN: of missing values */
 } tree_binned;

@@ -143,7 +143,8 @@ static weft_status sum_rows(tree_histograms *h, const weft_tensor *list, const w
 {
     const weft_tensor index = tensor_view(list, node->begin, node->end - node->begin, 0, 1);
     const hal_histogram_args args = {.bins = tensor_mat(&h->bins->bin),
-                                     .first = tree_bins_wide(h->bins) ? tensor_mat(&h->bins->first) : (hal_mat){.data = NULL},
+                                     .first = tree_bins_wide(h->bins) ? tensor_mat(&h->bins->first)
+                                                                      : (hal_mat){.data = NULL},
                                      .pair = tensor_mat(pair),
                                      .index = tensor_mat(&index),
                                      .sums = tensor_mat(sums)};
@@ -356,14 +357,4 @@ weft_status histograms_best(tree_histograms *h, const split_rule *rule, const in
     scan(h, rule, slot, node, nodes, best);
     h->exchange->seconds.scans += clock_seconds() - begun;
     return exchange_best(h->exchange, best, nodes);
-}
-
-uint64_t histograms_bytes(const tree_histograms *h)
-{
-    int64_t numbers = h->plan != NULL ? growth_scatter_most(all_cells(h)) * all_cells(h) : 0;
-    numbers += h->locals * slot_cells(h, 0, (int)h->bins->bin.cols) * 2;
-    for (int i = 0; i < h->slots; ++i) {
-        numbers += h->slot[i].rows * h->slot[i].cols;
-    }
-    return (uint64_t)numbers * sizeof(int64_t);
 }

@@ -63,4 +63,3 @@ weft_status histograms_build(tree_histograms *h, const weft_tensor *list, const 
 /* [out] best: of `nodes` nodes with these slots, the best split by any rank's columns. Collective. */
 weft_status histograms_best(tree_histograms *h, const split_rule *rule, const int *slot, const split_node *node,
                             int nodes, tree_split *best);
-uint64_t histograms_bytes(const tree_histograms *h);

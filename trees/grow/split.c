@@ -105,8 +105,11 @@ static bool try_split(const split_side *side, int bin, const tree_sums *left, tr
     if (!(gain > 0.0) || gain < best->gain) {
         return false;
     }
-    const tree_split split = {
-        .gain = gain, .left = *left, .feature = side->feature, .bin = (uint16_t)bin, .default_left = side->default_left};
+    const tree_split split = {.gain = gain,
+                              .left = *left,
+                              .feature = side->feature,
+                              .bin = (uint16_t)bin,
+                              .default_left = side->default_left};
     if (!split_is_better(&split, best)) {
         return false;
     }

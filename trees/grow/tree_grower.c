@@ -99,7 +99,7 @@ static weft_status round_pairs(tree_grower *g, const float *gradient, const floa
     for (int64_t i = 0; i < g->data->rows; ++i) {
         const double factor = grow_factor(g, i);
         pair[i * ld] = hal_pair_of((int16_t)lrint((double)gradient[i] * factor * up[0]),
-                              (uint16_t)lrint((double)hessian[i] * factor * up[1]));
+                                   (uint16_t)lrint((double)hessian[i] * factor * up[1]));
     }
     memcpy(g->most, most, sizeof g->most);
     g->rule.gradient_unit = most[0] / INT16_MAX;
@@ -257,10 +257,4 @@ const growth_work *grower_work(const tree_grower *grower)
 const growth_seconds *grower_seconds(const tree_grower *grower)
 {
     return &grower->exchange.seconds;
-}
-
-uint64_t grower_bytes(const tree_grower *g)
-{
-    return histograms_bytes(&g->histograms) + (uint64_t)g->rows.capacity * 2 * sizeof(int32_t) +
-           (uint64_t)g->grown_capacity * sizeof *g->grown;
 }

@@ -8,7 +8,9 @@
 #include "support/random.h"
 #include "support/test.h"
 #include "trees/boost/boost.h"
+#include "trees/forest/forest_json.h"
 #include "trees/loss/leaf_quantiles.h"
+#include "trees/shap/tree_shap.h"
 
 enum { ROWS = 600, COLUMNS = 5, MOST_NODES = 128, MOST_RANKS = 8, ROUNDS = 6, OUTPUTS = 3 };
 
@@ -55,7 +57,7 @@ typedef struct training {
     bool releases;      /* numbers are given back once they are binned */
     int released;       /* [out] columns that rank 0 gave back */
     weft_forest forest; /* [out] rank 0's */
-    int64_t bytes;      /* [out] sent for histograms by all ranks */
+    double *shap;       /* [out] [ROWS, COLUMNS + 1] contributions to the answer of each row; NULL: not asked for */
 } training;
 
 static int owner(const training *t, int row)
@@ -154,6 +156,18 @@ static weft_status go_on(weft_comm *comm, weft_hal *hal, share *s, const trainin
     return status;
 }
 
+/* Each rank answers for its rows. */
+static weft_status explain(const training *t, const tree_boost *boost, const share *s)
+{
+    double *phi = calloc((size_t)(s->count * (COLUMNS + 1)) + 1, sizeof *phi);
+    const weft_status status = tree_shap(boost_forest(boost), &s->data, 0, s->count, t->threads, phi);
+    for (int64_t i = 0; i < s->count; ++i) {
+        memcpy(t->shap + s->id[i] * (COLUMNS + 1), phi + i * (COLUMNS + 1), (COLUMNS + 1) * sizeof *phi);
+    }
+    free(phi);
+    return status;
+}
+
 static weft_status train_rank(weft_comm *comm, void *argument)
 {
     training *t = argument;
@@ -172,6 +186,7 @@ static weft_status train_rank(weft_comm *comm, void *argument)
         WEFT_TRY_GOTO(boost_round(boost, 5), status, done);
     }
     WEFT_TRY_GOTO(check_margins(boost, s), status, done);
+    WEFT_TRY_GOTO(t->shap != NULL ? explain(t, boost, s) : WEFT_OK, status, done);
     if (comm_rank(comm) == 0) {
         t->released = s->released;
         status = forest_copy(boost_forest(boost), boost_forest(boost)->trees, &t->forest);
@@ -211,8 +226,8 @@ static void assert_same_nodes(const weft_forest *a, const weft_forest *b)
         for (int n = 0; n < a->tree[t].nodes; ++n) {
             const tree_node *x = &a->tree[t].node[n], *y = &b->tree[t].node[n];
             const bool same = x->left == y->left && x->parent == y->parent && x->feature == y->feature &&
-                              x->value == y->value && x->default_left == y->default_left &&
-                              x->gain == y->gain && x->hessian == y->hessian;
+                              x->value == y->value && x->default_left == y->default_left && x->gain == y->gain &&
+                              x->hessian == y->hessian;
             if (!same) {
                 fail_msg("tree %d, node %d differs: column %d at %.9g against column %d at %.9g", t, n, x->feature,
                          (double)x->value, y->feature, (double)y->value);
@@ -243,6 +258,50 @@ static void same_bits(tree_loss loss, const boost_options *how, bool weighted)
         forest_destroy(&many.forest);
     }
     forest_destroy(&one.forest);
+}
+
+/* [out] bytes: of the model's file. Returns them, for free(). */
+static char *file_of(const weft_forest *forest, size_t *bytes)
+{
+    char *text = NULL;
+    FILE *out = open_memstream(&text, bytes);
+    const forest_facts facts = {.loss = TREE_LOSS_LOGISTIC};
+    assert_non_null(out);
+    forest_write(forest, &facts, out);
+    assert_int_equal(fclose(out), 0);
+    return text;
+}
+
+/* Every number of ranks and threads, and rows in runs and by turns: the file of the model, and contributions of all
+ * columns to all rows. */
+static void whole_cross(void **state)
+{
+    (void)state;
+    static const int ranks[] = {1, 2, 3, 4, MOST_RANKS};
+    static double shap[2][ROWS * (COLUMNS + 1)];
+    char *first = NULL;
+    size_t bytes = 0;
+    draw(TREE_LOSS_LOGISTIC);
+    for (int i = 0; i < (TEST_RACES ? 8 : 20); ++i) {
+        training t = {.loss = TREE_LOSS_LOGISTIC, .options = options(0, 10, true), .rounds = 3, .weighted = true};
+        size_t own_bytes = 0;
+        t.ranks = ranks[i / 4];
+        t.threads = 1 + i % 2;
+        t.dealing = i / 2 % 2;
+        t.shap = shap[i > 0];
+        train(&t);
+        char *own = file_of(&t.forest, &own_bytes);
+        forest_destroy(&t.forest);
+        if (i == 0) {
+            first = own;
+            bytes = own_bytes;
+            continue;
+        }
+        assert_true(own_bytes == bytes && memcmp(own, first, bytes) == 0);
+        assert_memory_equal(shap[1], shap[0], sizeof shap[0]);
+        free(own);
+    }
+    free(first);
 }
 
 static void bits_by_levels(void **state)
@@ -740,11 +799,12 @@ static void refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(whole_cross),
         cmocka_unit_test(bits_by_levels),
         cmocka_unit_test(bits_by_leaves),
         cmocka_unit_test(bits_of_classes),
         cmocka_unit_test(bits_of_counts),
-                                       cmocka_unit_test(bits_of_wide_bins),
+        cmocka_unit_test(bits_of_wide_bins),
         cmocka_unit_test(exhaustive),
         cmocka_unit_test(order_of_growth),
         cmocka_unit_test(largest_gain_first),
