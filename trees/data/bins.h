@@ -1,7 +1,7 @@
 /*
- * trees/data/bins.h: the rows of a rank as bins, twice: row by row for histograms, which read whole rows, and column by
- * column for splits, which read one column. A bin is a byte, and two where a column has more than HAL_BINS of them: the
- * bins are wide then. Memory: 2 * rows * columns bytes, wide 4, and what a row is padded by.
+ * trees/data/bins.h: the rows of a rank as bins, twice: row by row for histograms, which read whole rows, and column
+ * by column for splits, which read one column. A bin is a byte, and two where a column has more than HAL_BINS of them:
+ * the bins are wide then. Memory: 2 * rows * columns bytes, wide 4, and what a row is padded by.
  *
  * What a row adds to histograms, its pair of a gradient and a hessian, stands behind its bins, so that memory gives both
  * in one line:

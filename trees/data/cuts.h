@@ -2,7 +2,8 @@
  * trees/data/cuts.h: where the values of a column are cut into bins.
  *
  * A column with at most `values` different values in the rows that count has a bin for each of them; another one has
- * `values` bins of equally many rows. A cut is always a value of the data, and x lies in bin b where cut[b - 1] <= x < cut[b].
+ * `values` bins of equally many rows. A cut is always a value of the data, and x lies in bin b where
+ * cut[b - 1] <= x < cut[b].
  *
  *     values  1.0  2.5  2.5  7.0      cuts  2.5  7.0      bins  0  1  1  2      no value: the bin behind the last
  *

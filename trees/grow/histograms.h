@@ -2,8 +2,8 @@
  * trees/grow/histograms.h: histograms of nodes over the rows of all ranks, of which a rank keeps some columns.
  *
  * A slot holds the histograms of one node: for each of this rank's columns its cells (trees/data/bins.h), of a sum of
- * gradients and a sum of hessians, on one rank in one number where the node has at most HAL_HISTOGRAM_ROWS rows, which halves its
- * memory. Slots are used again, so a tree takes memory for the nodes that wait at one time.
+ * gradients and a sum of hessians, on one rank in one number where the node has at most HAL_HISTOGRAM_ROWS rows, which
+ * halves its memory. Slots are used again, so a tree takes memory for the nodes that wait at one time.
  *
  * Nodes that are divided together are one reduce-scatter, if they take at most SCATTER_BYTES, else several:
  *

@@ -1,8 +1,8 @@
 /*
  * app/trees/trees_scaling.c: seconds of a tree on 1 to 128 ranks, which a dry run prints.
  *
- * A few trees are grown on the first rows of this rank, for a second or two, and their parts are timed. What a tree of all rows computes and
- * sends is counted from the shape of these trees (trees/grow/growth_work.h):
+ * A few trees are grown on the first rows of this rank, for a second or two, and their parts are timed. What a tree of
+ * all rows computes and sends is counted from the shape of these trees (trees/grow/growth_work.h):
  *
  *      seconds = rows / P * (sums + division + rest of a row)  +  nodes * scan / P       this machine's rates
  *              + rounds * latency + bytes * seconds a byte                               comm/core/cost.h

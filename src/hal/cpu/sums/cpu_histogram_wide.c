@@ -1,6 +1,6 @@
 /*
- * hal/cpu/sums/cpu_histogram_wide.c: histogram of bins of 16 bits. The cells of a feature pass the first-level cache, so
- * they are not copied: each thread has features of its own, reads all rows, and adds straight to the sums.
+ * hal/cpu/sums/cpu_histogram_wide.c: histogram of bins of 16 bits. The cells of a feature pass the first-level cache,
+ * so they are not copied: each thread has features of its own, reads all rows, and adds straight to the sums.
  */
 #include <assert.h>
 #include <string.h>
