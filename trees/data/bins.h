@@ -3,8 +3,8 @@
  * by column for splits, which read one column. A bin is a byte, and two where a column has more than HAL_BINS of them:
  * the bins are wide then. Memory: 2 * rows * columns bytes, wide 4, and what a row is padded by.
  *
- * What a row adds to histograms, its pair of a gradient and a hessian, stands behind its bins, so that memory gives both
- * in one line:
+ * What a row adds to histograms, its pair of a gradient and a hessian, stands behind its bins, so that memory gives
+ * both in one line:
  *
  *      row     bins of all columns | unused | pair        a multiple of ROW_BYTES
  *

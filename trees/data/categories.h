@@ -24,8 +24,8 @@ typedef struct tree_categories {
 } tree_categories;
 
 /* values: bins of a column, 2 to TREE_CATEGORY_BINS. counts: [rows] not 0 for rows of the training. Free with
- * tree_categories_destroy, also after a failure. WEFT_ERR_UNSUPPORTED: a column has more than TREE_CODES_MAX categories.
- * Collective. */
+ * tree_categories_destroy, also after a failure. WEFT_ERR_UNSUPPORTED: a column has more than TREE_CODES_MAX
+ * categories. Collective. */
 weft_status tree_categories_find(weft_comm *comm, const tree_columns *data, const uint8_t *counts, int values,
                                  tree_categories *categories);
 void tree_categories_destroy(tree_categories *categories); /* zeros are fine */
