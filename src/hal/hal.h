@@ -364,7 +364,7 @@ static inline int64_t hal_patch_columns(const hal_conv_shape *shape)
 }
 /* Checks the operands of patch_gram. WEFT_ERR_UNSUPPORTED names the figure: a shape that no kernel fits, or groups. */
 weft_status hal_patch_gram_check(const hal_patch_gram_args *args);
-/* Checks the operands of histogram. WEFT_ERR_UNSUPPORTED if there are more rows than sums[256 * features, 1] can
+/* Checks the operands of histogram. WEFT_ERR_UNSUPPORTED if there are more rows than sums[cells, 1] can
  * hold. */
 weft_status hal_histogram_check(const hal_histogram_args *args);
 

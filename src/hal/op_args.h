@@ -149,7 +149,7 @@ typedef struct hal_conv {
 
 /* ---- trees ------------------------------------------------------------------------------------------------------- */
 enum {
-    HAL_BINS = 256,               /* cells of a feature in a histogram */
+    HAL_BINS = 256,               /* cells of a feature in a histogram of uint8 */
     HAL_HISTOGRAM_ROWS = 1 << 15, /* rows whose sums fit into the two halves of one number */
 };
 

@@ -383,6 +383,9 @@ static hal_mat sums_on(const int_operand *x, int64_t cols, int b)
     return hal_mat_of(x->dev[b], WEFT_DTYPE_I64, x->count / cols, cols, cols);
 }
 
+/* Bins of a feature that has 16 bits for them. */
+#define WIDE_CELLS(f) (1 + (int32_t)(f) % 5 * 307)
+
 static void case_histogram(env *e)
 {
     if (e->dtype != WEFT_DTYPE_F32 || e->n > 700) {
@@ -390,10 +393,16 @@ static void case_histogram(env *e)
     }
     const int64_t ld = e->n + e->pad > 0 ? e->n + e->pad : 1;
     int_operand bins = int_operand_make(e, e->m * ld, WEFT_DTYPE_U8);
+    int_operand wide = int_operand_make(e, e->m * ld, WEFT_DTYPE_I16);
+    int_operand first = int_operand_make(e, e->n + 1, WEFT_DTYPE_I32);
     int_operand pair = int_operand_make(e, e->m, WEFT_DTYPE_I32);
     int_operand index = int_operand_make(e, e->m > 0 ? e->m / 2 + 1 : 0, WEFT_DTYPE_I32);
+    for (int64_t f = 0; f < e->n; ++f) {
+        ((int32_t *)first.host)[f + 1] = ((int32_t *)first.host)[f] + WIDE_CELLS(f);
+    }
     for (int64_t i = 0; i < bins.count; ++i) {
         ((uint8_t *)bins.host)[i] = (uint8_t)(env_random(e) * 256.0);
+        ((uint16_t *)wide.host)[i] = i % ld < e->n ? (uint16_t)(env_random(e) * WIDE_CELLS(i % ld)) : UINT16_MAX;
     }
     for (int64_t i = 0; i < e->m; ++i) {
         const bool most = i % 3 == 0; /* of the largest that there are */
@@ -404,18 +413,24 @@ static void case_histogram(env *e)
         ((int32_t *)index.host)[i] = (int32_t)(i * 11 % e->m);
     }
     int_operand_upload(e, &bins);
+    int_operand_upload(e, &wide);
+    int_operand_upload(e, &first);
     int_operand_upload(e, &pair);
     int_operand_upload(e, &index);
-    for (int form = 0; form < 4; ++form) {
+    for (int form = 0; form < 8; ++form) {
         const int64_t cols = 1 + form % 2;
-        int_operand sums = int_operand_make(e, HAL_BINS * e->n * cols, WEFT_DTYPE_I64);
+        const bool is_wide = form / 4 == 1;
+        const int_operand *of = is_wide ? &wide : &bins;
+        const int64_t cells = is_wide ? ((int32_t *)first.host)[e->n] : HAL_BINS * e->n;
+        int_operand sums = int_operand_make(e, cells * cols, WEFT_DTYPE_I64);
         for (int64_t i = 0; i < sums.count; ++i) {
             ((int64_t *)sums.host)[i] = i * 1000003;
         }
         int_operand_upload(e, &sums);
-        RUN(e, histogram, .bins = hal_mat_of(bins.dev[run_backend], WEFT_DTYPE_U8, e->m, e->n, ld), .pair = INT(pair),
-            .index = form / 2 == 1 ? INT(index) : (hal_mat){.data = NULL}, .sums = sums_on(&sums, cols, run_backend),
-            .add = form / 2 == 1);
+        RUN(e, histogram, .bins = hal_mat_of(of->dev[run_backend], of->dtype, e->m, e->n, ld),
+            .first = is_wide ? INT(first) : (hal_mat){.data = NULL}, .pair = INT(pair),
+            .index = form / 2 % 2 == 1 ? INT(index) : (hal_mat){.data = NULL},
+            .sums = sums_on(&sums, cols, run_backend), .add = form / 2 % 2 == 1);
         int_operand_compare(e, &sums);
     }
 }

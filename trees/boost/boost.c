@@ -225,10 +225,3 @@ double boost_loss(const tree_boost *b)
 {
     return b->loss;
 }
-
-uint64_t boost_bytes(const tree_boost *b)
-{
-    const uint64_t rows = (uint64_t)b->data->rows, outputs = (uint64_t)b->forest.outputs;
-    return rows * (uint64_t)b->data->columns + rows * outputs * 3 * sizeof(float) + rows * sizeof(int32_t) +
-           grower_bytes(b->grower);
-}

@@ -45,4 +45,3 @@ double boost_loss(const tree_boost *boost);
 const tree_grower *boost_grower(const tree_boost *boost);
 const tree_bins *boost_bins(const tree_boost *boost);
 /* Bytes that the boost holds beside data and targets. */
-uint64_t boost_bytes(const tree_boost *boost);

@@ -4,54 +4,139 @@
 #include <math.h>
 #include <string.h>
 
-enum { CHUNK = 1024, BEHIND = 3 }; /* bytes behind the last column that grow/divide_rows.h may read */
+#include "trees/tree_options.def"
+
+enum {
+    CHUNK = 1024,
+    BEHIND = 3,    /* bytes behind the last column that grow/divide_rows.h may read */
+    ROW_BYTES = 16 /* lines of 64 bytes hold a whole number of short rows */
+};
+
+/* Bins of rows first .. first + rows - 1 of a column of categories. */
+static void fill_categories(const tree_columns *data, const tree_cuts *cuts, int c, int64_t first, int64_t rows,
+                            const tree_bins *bins)
+{
+    uint8_t own[CHUNK];
+    const int missing = bins->cells[c] - 1;
+    uint8_t *to = (uint8_t *)bins->column + data->rows * c;
+    uint16_t *wide = (uint16_t *)bins->column + data->rows * c;
+    tree_categories_fill(&cuts->categories, data, c, first, rows, missing, own);
+    for (int64_t i = 0; i < rows; ++i) {
+        if (tree_bins_wide(bins)) {
+            wide[first + i] = own[i];
+        } else {
+            to[first + i] = own[i];
+        }
+    }
+}
 
 /* Bins of rows first .. first + rows - 1 of a column. */
-static void fill_part(const tree_columns *data, const tree_cuts *cuts, int c, int64_t first, int64_t rows, uint8_t *own)
+static void fill_part(const tree_columns *data, const tree_cuts *cuts, int c, int64_t first, int64_t rows,
+                      const tree_bins *bins)
 {
     float value[CHUNK];
+    const float *cut = cuts->value + cuts->first[c];
     const int count = cuts->first[c + 1] - cuts->first[c];
     if (cuts->categories.bins[c] > 0) {
-        tree_categories_fill(&cuts->categories, data, c, first, rows, count + 1, own);
+        fill_categories(data, cuts, c, first, rows, bins);
+        return;
+    }
+    tree_column_read(&data->column[c], first, rows, value);
+    if (tree_bins_wide(bins)) {
+        tree_find_wide_bins(cut, count, value, rows, (uint16_t *)bins->column + data->rows * c + first);
     } else {
-        tree_column_read(&data->column[c], first, rows, value);
-        tree_find_bins(cuts->value + cuts->first[c], count, value, rows, own);
+        tree_find_bins(cut, count, value, rows, (uint8_t *)bins->column + data->rows * c + first);
     }
 }
 
 /* Values that lie in the bins of a column: the least of each, and one below the first cut. */
-static void set_values(const tree_cuts *cuts, int c, tree_binned *binned)
+static void set_values(const tree_cuts *cuts, int c, float *value)
 {
     const float *cut = cuts->value + cuts->first[c];
     const int count = cuts->first[c + 1] - cuts->first[c];
-    binned->value[0] = count > 0 ? nextafterf(cut[0], -INFINITY) : 0.0F;
-    memcpy(binned->value + 1, cut, (size_t)count * sizeof *cut);
-    binned->value[count + 1] = NAN;
+    value[0] = count > 0 ? nextafterf(cut[0], -INFINITY) : 0.0F;
+    memcpy(value + 1, cut, (size_t)count * sizeof *cut);
+    value[count + 1] = NAN;
 }
 
-static void fill_column(const tree_columns *data, const tree_cuts *cuts, int c, int threads, tree_bins *bins)
+static void fill_column(const tree_columns *data, const tree_cuts *cuts, int c, int threads, const tree_bins *bins)
 {
-    uint8_t *own = bins->column + data->rows * c;
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t first = 0; first < data->rows; first += CHUNK) {
-        fill_part(data, cuts, c, first, data->rows - first < CHUNK ? data->rows - first : CHUNK, own + first);
+        fill_part(data, cuts, c, first, data->rows - first < CHUNK ? data->rows - first : CHUNK, bins);
     }
 }
 
-/* Row by row what stands column by column. */
+/* Row by row what stands column by column: rows first .. first + rows - 1. */
+#define TURN(type)                                                                                                     \
+    do {                                                                                                               \
+        type *bin = (type *)bins->bin.data + first * bins->bin.ld;                                                     \
+        for (int c = 0; c < data->columns; ++c) {                                                                      \
+            const type *own = (const type *)tree_bins_column(bins, c) + first;                                         \
+            for (int64_t i = 0; i < rows; ++i) {                                                                       \
+                bin[i * bins->bin.ld + c] = own[i];                                                                    \
+            }                                                                                                          \
+        }                                                                                                              \
+    } while (0)
+
 static void turn_rows(const tree_columns *data, int threads, tree_bins *bins)
 {
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t first = 0; first < data->rows; first += CHUNK) {
         const int64_t rows = data->rows - first < CHUNK ? data->rows - first : CHUNK;
-        uint8_t *bin = (uint8_t *)bins->bin.data + first * data->columns;
-        for (int c = 0; c < data->columns; ++c) {
-            const uint8_t *own = bins->column + data->rows * c + first;
-            for (int64_t i = 0; i < rows; ++i) {
-                bin[i * data->columns + c] = own[i];
-            }
+        if (tree_bins_wide(bins)) {
+            TURN(uint16_t);
+        } else {
+            TURN(uint8_t);
         }
     }
+}
+
+static weft_status number_cells(weft_hal *hal, const tree_columns *data, const tree_cuts *cuts, tree_bins *bins,
+                                bool *wide)
+{
+    int64_t cells = 0;
+    *wide = false;
+    WEFT_TRY(WEFT_NEW(&bins->cells, data->columns, WEFT_MEM_TREES));
+    WEFT_TRY(tensor_create(hal, WEFT_DTYPE_I32, data->columns + 1, 1, WEFT_MEM_TREES, &bins->first));
+    for (int c = 0; c < data->columns; ++c) {
+        bins->cells[c] = cuts->first[c + 1] - cuts->first[c] + 2;
+        *wide = *wide || bins->cells[c] > HAL_BINS;
+    }
+    for (int c = 0; c <= data->columns; ++c) {
+        WEFT_CHECK(cells <= INT32_MAX, WEFT_ERR_UNSUPPORTED,
+                   "columns 1 to %d have %lld bins, and trees take up to %d: take fewer by " FLAG_TREE_BINS, c,
+                   (long long)cells, INT32_MAX);
+        ((int32_t *)bins->first.data)[c] = (int32_t)cells;
+        cells += c == data->columns ? 0 : *wide ? bins->cells[c] : HAL_BINS;
+    }
+    return WEFT_OK;
+}
+
+/* A row takes whole ROW_BYTES, and ends with its pair. */
+static weft_status allocate_rows(weft_hal *hal, int64_t rows, int64_t columns, weft_dtype dtype, tree_bins *bins)
+{
+    const int64_t size = (int64_t)weft_dtype_bytes(dtype), pair = sizeof(int32_t);
+    const int64_t bytes = (columns * size + pair + ROW_BYTES - 1) / ROW_BYTES * ROW_BYTES;
+    WEFT_TRY(tensor_create(hal, dtype, rows, bytes / size, WEFT_MEM_TREES, &bins->bin));
+    bins->bin.cols = columns;
+    bins->pair = (weft_tensor){.hal = hal, .dtype = WEFT_DTYPE_I32, .rows = rows, .cols = 1, .ld = bytes / pair};
+    bins->pair.data = rows > 0 ? (char *)bins->bin.data + bytes - pair : NULL;
+    return WEFT_OK;
+}
+
+static weft_status allocate(weft_hal *hal, const tree_columns *data, const tree_cuts *cuts, bool releases,
+                            tree_bins *bins)
+{
+    bool wide = false;
+    WEFT_TRY(number_cells(hal, data, cuts, bins, &wide));
+    WEFT_TRY(allocate_rows(hal, data->rows, data->columns, wide ? WEFT_DTYPE_I16 : WEFT_DTYPE_U8, bins));
+    WEFT_TRY(weft_malloc((size_t)(data->rows * data->columns + BEHIND), wide ? 2 : 1, WEFT_MEM_TREES, &bins->column));
+    if (releases) {
+        WEFT_TRY(WEFT_NEW(&bins->binned, data->columns, WEFT_MEM_TREES));
+        WEFT_TRY(WEFT_NEW(&bins->value, tree_bins_first(bins, data->columns), WEFT_MEM_TREES));
+    }
+    return WEFT_OK;
 }
 
 weft_status tree_bins_create(weft_hal *hal, const tree_columns *data, const tree_cuts *cuts,
@@ -59,16 +144,13 @@ weft_status tree_bins_create(weft_hal *hal, const tree_columns *data, const tree
 {
     const bool releases = release->column != NULL;
     *bins = (tree_bins){0};
-    WEFT_TRY(WEFT_NEW(&bins->cells, data->columns, WEFT_MEM_TREES));
-    WEFT_TRY(tensor_create(hal, WEFT_DTYPE_U8, data->rows, data->columns, WEFT_MEM_TREES, &bins->bin));
-    WEFT_TRY(WEFT_NEW(&bins->column, data->rows * data->columns + BEHIND, WEFT_MEM_TREES));
-    WEFT_TRY(releases ? WEFT_NEW(&bins->binned, data->columns, WEFT_MEM_TREES) : WEFT_OK);
+    WEFT_TRY(allocate(hal, data, cuts, releases, bins));
     for (int c = 0; c < data->columns; ++c) {
-        bins->cells[c] = cuts->first[c + 1] - cuts->first[c] + 2;
         fill_column(data, cuts, c, hal->threads, bins);
         if (releases && data->column[c].kind != TABLE_CATEGORY) {
-            bins->binned[c].bin = tree_bins_column(bins, c);
-            set_values(cuts, c, &bins->binned[c]);
+            float *value = bins->value + tree_bins_first(bins, c);
+            set_values(cuts, c, value);
+            bins->binned[c] = (tree_binned){tree_bins_column(bins, c), tree_bins_wide(bins), value};
             release->column(release->owner, c, &bins->binned[c]);
         }
     }
@@ -79,6 +161,7 @@ weft_status tree_bins_create(weft_hal *hal, const tree_columns *data, const tree
 void tree_bins_destroy(tree_bins *bins)
 {
     tensor_destroy(&bins->bin);
-    WEFT_FREE_ALL(bins->column, bins->cells, bins->binned);
+    tensor_destroy(&bins->first);
+    WEFT_FREE_ALL(bins->column, bins->cells, bins->binned, bins->value);
     *bins = (tree_bins){0};
 }

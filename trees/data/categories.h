@@ -12,7 +12,10 @@
 #include "comm/comm.h"
 #include "trees/data/tree_columns.h"
 
-enum { TREE_NO_BIN = 255 }; /* of a category that no row of the training has */
+enum {
+    TREE_CATEGORY_BINS = 255, /* bins of categories in a column, at most */
+    TREE_NO_BIN = 255         /* of a category that no row of the training has */
+};
 
 typedef struct tree_categories {
     int *bins;      /* [columns] bins of a column's categories; 0: a column of numbers */
@@ -20,8 +23,9 @@ typedef struct tree_categories {
     uint8_t *bin;   /* [first[columns]] */
 } tree_categories;
 
-/* values: bins of a column, 2 to 255. counts: [rows] not 0 for rows of the training. Free with tree_categories_destroy,
- * also after a failure. WEFT_ERR_UNSUPPORTED: a column has more than TREE_CODES_MAX categories. Collective. */
+/* values: bins of a column, 2 to TREE_CATEGORY_BINS. counts: [rows] not 0 for rows of the training. Free with
+ * tree_categories_destroy, also after a failure. WEFT_ERR_UNSUPPORTED: a column has more than TREE_CODES_MAX
+ * categories. Collective. */
 weft_status tree_categories_find(weft_comm *comm, const tree_columns *data, const uint8_t *counts, int values,
                                  tree_categories *categories);
 void tree_categories_destroy(tree_categories *categories); /* zeros are fine */

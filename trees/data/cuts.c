@@ -9,19 +9,29 @@
 
 #include "trees/data/quantiles.h"
 
-enum { GROUP = 8, CHUNK = 4096 };
+enum {
+    GROUP = 8,                /* columns that are looked at together, at most */
+    CHUNK = 4096,             /* rows */
+    SEARCH_BYTES = 48u << 20, /* of a group's search */
+    MANY = -1                 /* count of values that are more than can be told apart */
+};
 
-/* The different values of a column on this rank, ascending, while they are few. */
+/* The different values of a column, ascending, while they are few: a count, and [values] numbers, all as float32, which
+ * holds these counts exactly. */
 typedef struct few_values {
-    int32_t count; /* -1: more than can be told apart */
-    float value[TREE_VALUES];
+    float *count, *value;
 } few_values;
 
-/* Where x stands, or would stand, among the values. */
-static int place_of(const few_values *few, float x)
+static few_values few_at(float *block, int values, int64_t i)
 {
-    int low = 0;
-    int high = few->count;
+    float *own = block + i * (values + 1);
+    return (few_values){own, own + 1};
+}
+
+/* Is x among the values? */
+static bool is_among(const few_values *few, float x)
+{
+    int low = 0, high = (int)*few->count;
     while (low < high) {
         const int middle = (low + high) / 2;
         if (few->value[middle] < x) {
@@ -30,49 +40,71 @@ static int place_of(const few_values *few, float x)
             high = middle;
         }
     }
-    return low;
+    return low < (int)*few->count && few->value[low] == x;
 }
 
-static void add_value(few_values *few, float x, int most)
+static int compare_numbers(const void *a, const void *b)
 {
-    const int at = place_of(few, x);
-    if (at < few->count && few->value[at] == x) {
+    const float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+/* Adds `count` values, none of which is among the others; most: values that can be told apart. */
+static void add_values(few_values *few, float *more, int count, int most)
+{
+    int kept = 0;
+    qsort(more, (size_t)count, sizeof *more, compare_numbers);
+    for (int i = 0; i < count; ++i) {
+        if (kept == 0 || more[i] > more[kept - 1]) {
+            more[kept++] = more[i];
+        }
+    }
+    int from = (int)*few->count, to = from + kept;
+    if (to > most) {
+        *few->count = MANY;
         return;
     }
-    if (few->count == most) {
-        few->count = -1;
-        return;
+    *few->count = (float)to;
+    while (kept > 0) {
+        few->value[--to] = from > 0 && few->value[from - 1] > more[kept - 1] ? few->value[--from] : more[--kept];
     }
-    memmove(few->value + at + 1, few->value + at, (size_t)(few->count - at) * sizeof *few->value);
-    few->value[at] = x;
-    few->count += 1;
 }
 
 static void find_few(const tree_columns *data, int column, const uint8_t *counts, int most, few_values *few)
 {
-    float value[CHUNK];
-    few->count = 0;
+    float value[CHUNK], more[CHUNK];
+    *few->count = 0.0F;
     if (data->column[column].kind == TABLE_CATEGORY) {
         return;
     }
-    for (int64_t first = 0; first < data->rows && few->count >= 0; first += CHUNK) {
+    for (int64_t first = 0; first < data->rows && *few->count >= 0.0F; first += CHUNK) {
         const int64_t rows = data->rows - first < CHUNK ? data->rows - first : CHUNK;
+        int count = 0;
         tree_column_read(&data->column[column], first, rows, value);
-        for (int64_t i = 0; i < rows && few->count >= 0; ++i) {
-            if (counts[first + i] != 0 && value[i] == value[i]) {
-                add_value(few, value[i] + 0.0F, most); /* -0 becomes 0 */
+        for (int64_t i = 0; i < rows; ++i) {
+            const float x = value[i] + 0.0F; /* -0 becomes 0 */
+            if (counts[first + i] != 0 && x == x && !is_among(few, x)) {
+                more[count++] = x;
             }
         }
+        add_values(few, more, count, most);
     }
 }
 
-static void merge(few_values *sum, const few_values *other, int most)
+/* scratch: [most] */
+static void merge(few_values *sum, const few_values *other, int most, float *scratch)
 {
-    if (other->count < 0) {
-        sum->count = -1;
+    int count = 0;
+    if (*other->count < 0.0F) {
+        *sum->count = MANY;
     }
-    for (int i = 0; i < other->count && sum->count >= 0; ++i) {
-        add_value(sum, other->value[i], most);
+    for (int i = 0; i < (int)*other->count && *sum->count >= 0.0F; ++i) {
+        if (!is_among(sum, other->value[i])) {
+            scratch[count++] = other->value[i];
+        }
+    }
+    if (*sum->count >= 0.0F) {
+        add_values(sum, scratch, count, most);
     }
 }
 
@@ -92,7 +124,9 @@ typedef struct cut_search {
     const tree_columns *data;
     const uint8_t *counts;
     int values, threads;
-    few_values *few, *all; /* [GROUP] of this rank, [ranks, GROUP] */
+    int group;        /* columns that are looked at together */
+    float *few, *all; /* [group] few_values of this rank, [ranks, group] of all */
+    float *quantile;  /* [group, values] */
 } cut_search;
 
 /* The values of all ranks for columns first .. first + width - 1, in s->few. */
@@ -101,29 +135,32 @@ static weft_status gather_few(cut_search *s, int first, int width)
     const int ranks = comm_size(s->comm);
 #pragma omp parallel for schedule(dynamic) num_threads(s->threads)
     for (int c = 0; c < width; ++c) {
-        find_few(s->data, first + c, s->counts, s->values, &s->few[c]);
+        few_values own = few_at(s->few, s->values, c);
+        find_few(s->data, first + c, s->counts, s->values, &own);
     }
-    WEFT_TRY(comm_allgather(s->comm, s->few, (int64_t)sizeof *s->few * GROUP, s->all));
+    WEFT_TRY(comm_allgather(s->comm, s->few, (int64_t)sizeof *s->few * s->group * (s->values + 1), s->all));
     for (int c = 0; c < width; ++c) {
-        s->few[c].count = 0;
+        few_values sum = few_at(s->few, s->values, c);
+        *sum.count = 0.0F;
         for (int r = 0; r < ranks; ++r) {
-            merge(&s->few[c], &s->all[r * GROUP + c], s->values);
+            const few_values own = few_at(s->all, s->values, (int64_t)r * s->group + c);
+            merge(&sum, &own, s->values, s->quantile);
         }
     }
     return WEFT_OK;
 }
 
-/* Cuts of the columns with many values of a group. [out] quantile: [width, values], ascending. */
-static weft_status gather_many(cut_search *s, int first, int width, float *quantile)
+/* Cuts of the columns with many values of a group. [out] s->quantile: ascending. */
+static weft_status gather_many(cut_search *s, int first, int width)
 {
     int column[GROUP];
     int many = 0;
     for (int c = 0; c < width; ++c) {
-        if (s->few[c].count < 0) {
+        if (*few_at(s->few, s->values, c).count < 0.0F) {
             column[many++] = first + c;
         }
     }
-    return tree_quantiles(s->comm, s->data, s->counts, column, many, s->values, s->threads, quantile);
+    return tree_quantiles(s->comm, s->data, s->counts, column, many, s->values, s->threads, s->quantile);
 }
 
 /* Quantiles less the first and those that are equal to the one before: cuts. */
@@ -142,7 +179,7 @@ static int thin_out(float *quantile, int values)
 /* A column of categories has as many cuts as its bins have borders. */
 static weft_status append_borders(tree_cuts *cuts, int column)
 {
-    float border[TREE_VALUES];
+    float border[TREE_CATEGORY_BINS];
     const int count = cuts->categories.bins[column] - 1;
     for (int i = 0; i < count; ++i) {
         border[i] = (float)(i + 1);
@@ -150,60 +187,81 @@ static weft_status append_borders(tree_cuts *cuts, int column)
     return append(cuts, column, border, count);
 }
 
-static weft_status cut_group(cut_search *s, int first, int width, float *quantile, tree_cuts *cuts)
+static weft_status cut_group(cut_search *s, int first, int width, tree_cuts *cuts)
 {
     int many = 0;
     WEFT_TRY(gather_few(s, first, width));
-    WEFT_TRY(gather_many(s, first, width, quantile));
+    WEFT_TRY(gather_many(s, first, width));
     for (int c = 0; c < width; ++c) {
-        const few_values *few = &s->few[c];
-        float *own = quantile + (int64_t)many * s->values;
+        const few_values few = few_at(s->few, s->values, c);
+        const int count = (int)*few.count;
+        float *own = s->quantile + (int64_t)many * s->values;
         if (cuts->categories.bins[first + c] > 0) {
             WEFT_TRY(append_borders(cuts, first + c));
             continue;
         }
-        const bool is_many = few->count < 0;
-        const int skipped = few->count > 0 ? 1 : 0; /* no value lies below the least one */
+        const bool is_many = count < 0;
+        const int skipped = count > 0 ? 1 : 0; /* no value lies below the least one */
         WEFT_TRY(is_many ? append(cuts, first + c, own, thin_out(own, s->values))
-                         : append(cuts, first + c, few->value + skipped, few->count - skipped));
+                         : append(cuts, first + c, few.value + skipped, count - skipped));
         many += is_many;
     }
     return WEFT_OK;
 }
 
+/* Columns that are looked at together. */
+static int group_of(int columns, int values)
+{
+    const int64_t fit = SEARCH_BYTES / tree_quantile_bytes(values);
+    const int most = fit < 1 ? 1 : fit < GROUP ? (int)fit : GROUP;
+    return columns < most ? columns : most;
+}
+
+static weft_status allocate(cut_search *s)
+{
+    const int64_t numbers = (int64_t)s->group * (s->values + 1);
+    WEFT_TRY(WEFT_NEW_ZERO(&s->few, numbers, WEFT_MEM_WORKSPACE));
+    WEFT_TRY(WEFT_NEW(&s->all, numbers * comm_size(s->comm), WEFT_MEM_WORKSPACE));
+    return WEFT_NEW(&s->quantile, numbers, WEFT_MEM_WORKSPACE);
+}
+
 weft_status tree_cuts_find(weft_comm *comm, const tree_columns *data, const uint8_t *counts, int values, int threads,
                            tree_cuts *cuts)
 {
-    cut_search s = {.comm = comm, .data = data, .counts = counts, .values = values, .threads = threads};
-    float *quantile = NULL;
+    const int of_words = values < TREE_CATEGORY_BINS ? values : TREE_CATEGORY_BINS;
+    cut_search s = {.comm = comm,
+                    .data = data,
+                    .counts = counts,
+                    .values = values,
+                    .threads = threads,
+                    .group = group_of(data->columns, values)};
     assert(values >= 2 && values <= TREE_VALUES);
     *cuts = (tree_cuts){.columns = data->columns};
     weft_status status;
     weft_status local = WEFT_NEW_ZERO(&cuts->first, data->columns + 1, WEFT_MEM_TREES);
-    local = local == WEFT_OK ? WEFT_NEW_ZERO(&s.few, GROUP, WEFT_MEM_WORKSPACE) : local;
-    local = local == WEFT_OK ? WEFT_NEW(&s.all, GROUP * comm_size(comm), WEFT_MEM_WORKSPACE) : local;
-    local = local == WEFT_OK ? WEFT_NEW(&quantile, GROUP * values, WEFT_MEM_WORKSPACE) : local;
+    local = local == WEFT_OK ? allocate(&s) : local;
     COMM_AGREED_GOTO(comm_agree(comm, local), local, status, done);
-    WEFT_TRY_GOTO(tree_categories_find(comm, data, counts, values, &cuts->categories), status, done);
-    for (int first = 0; status == WEFT_OK && first < data->columns; first += GROUP) {
-        const int width = data->columns - first < GROUP ? data->columns - first : GROUP;
-        status = comm_agree(comm, cut_group(&s, first, width, quantile, cuts));
+    WEFT_TRY_GOTO(tree_categories_find(comm, data, counts, of_words, &cuts->categories), status, done);
+    for (int first = 0; status == WEFT_OK && first < data->columns; first += s.group) {
+        const int width = data->columns - first < s.group ? data->columns - first : s.group;
+        status = comm_agree(comm, cut_group(&s, first, width, cuts));
     }
 done:
-    WEFT_FREE_ALL(s.few, s.all, quantile);
+    WEFT_FREE_ALL(s.few, s.all, s.quantile);
     return status;
 }
 
-int64_t tree_cuts_bytes(int columns)
+int64_t tree_cuts_bytes(int columns, int values)
 {
-    return (columns < GROUP ? columns : GROUP) * (int64_t)QUANTILE_BYTES;
+    return group_of(columns, values) * tree_quantile_bytes(values);
 }
 
 /* A search by halves, a step for all values at a time: no step waits for the one before, and nothing is guessed. */
 void tree_find_bins(const float *cut, int cuts, const float *value, int64_t count, uint8_t *bin)
 {
-    float padded[TREE_VALUES + 1];
+    float padded[TREE_BYTE_VALUES + 1];
     int half = 1;
+    assert(cuts < TREE_BYTE_VALUES);
     while (half <= cuts) {
         half *= 2;
     }
@@ -219,6 +277,20 @@ void tree_find_bins(const float *cut, int cuts, const float *value, int64_t coun
     for (int64_t i = 0; i < count; ++i) {
         const int found = bin[i] < cuts ? bin[i] : cuts; /* an infinite value passes the padding */
         bin[i] = (uint8_t)(value[i] != value[i] ? cuts + 1 : found);
+    }
+}
+
+void tree_find_wide_bins(const float *cut, int cuts, const float *value, int64_t count, uint16_t *bin)
+{
+    for (int64_t i = 0; i < count; ++i) {
+        const float x = value[i];
+        int below = 0;
+        for (int left = cuts; left > 0;) { /* the cuts [below, below + left) are not compared yet */
+            const int half = (left + 1) / 2;
+            below += cut[below + half - 1] <= x ? half : 0;
+            left -= half;
+        }
+        bin[i] = (uint16_t)(x != x ? cuts + 1 : below);
     }
 }
 

@@ -18,19 +18,20 @@
 #include "base/exact/order_key.h"
 #include "trees/data/cuts.h"
 
-enum { CHUNK = 4096, ROUNDS = 3, DIGITS = 256, COUNTS = 65536, NONE = 0xffff };
+enum { CHUNK = 4096, ROUNDS = 3, DIGITS = 256, UPPER = 65536, NONE = 0xffff };
 
 /* The search in one column. */
 typedef struct digits {
     const tree_columns *data;
     const uint8_t *counted;
     int column, values;
-    int64_t *count;              /* [COUNTS] of a round, over all ranks once it is over */
-    uint16_t *open;              /* [COUNTS] round 1: by the upper 16 bits, rounds 2: by place in the counts before */
-    uint16_t *last;              /* [COUNTS] `open` of the round before */
-    int64_t before[TREE_VALUES]; /* of quantile k: its place among the keys that share its prefix */
-    uint32_t prefix[TREE_VALUES];
-    uint16_t slot[TREE_VALUES]; /* number of its prefix */
+    int64_t counts;   /* cells of a round */
+    int64_t *count;   /* [counts] of a round, over all ranks once it is over */
+    uint16_t *open;   /* [counts] round 1: by the upper 16 bits, rounds 2: by place in the counts before */
+    uint16_t *last;   /* [counts] `open` of the round before */
+    int64_t *before;  /* [values] of quantile k: its place among the keys that share its prefix */
+    uint32_t *prefix; /* [values] */
+    uint16_t *slot;   /* [values] number of its prefix */
 } digits;
 
 /* Where a key counts in this round; -1: nowhere. */
@@ -50,10 +51,24 @@ static int64_t cell_of(const digits *d, int round, uint32_t key)
     return d->open[cell] == NONE ? -1 : (int64_t)d->open[cell] * DIGITS + (key & 0xff);
 }
 
+/* Every quantile may have a prefix of its own. */
+static int64_t counts_for(int values)
+{
+    const int64_t open = (int64_t)values * DIGITS;
+    return open > UPPER ? open : UPPER;
+}
+
+int64_t tree_quantile_bytes(int values)
+{
+    const int64_t bytes_of_count = sizeof(int64_t) + 2 * sizeof(uint16_t);
+    const int64_t bytes_of_value = sizeof(int64_t) + sizeof(uint32_t) + sizeof(uint16_t);
+    return counts_for(values) * bytes_of_count + values * bytes_of_value;
+}
+
 static void count_keys(digits *d, int round)
 {
     float value[CHUNK];
-    memset(d->count, 0, COUNTS * sizeof *d->count);
+    memset(d->count, 0, (size_t)d->counts * sizeof *d->count);
     for (int64_t first = 0; first < d->data->rows; first += CHUNK) {
         const int64_t rows = d->data->rows - first < CHUNK ? d->data->rows - first : CHUNK;
         tree_column_read(&d->data->column[d->column], first, rows, value);
@@ -70,7 +85,7 @@ static void count_keys(digits *d, int round)
 static void set_places(digits *d)
 {
     int64_t n = 0;
-    for (int64_t i = 0; i < COUNTS; ++i) {
+    for (int64_t i = 0; i < UPPER; ++i) {
         n += d->count[i];
     }
     assert(n > 0);
@@ -84,12 +99,12 @@ static void set_places(digits *d)
 /* Every quantile finds the digit at its place. Quantiles ascend, so prefixes that are equal stand together. */
 static void take_digits(digits *d, int round)
 {
-    const int64_t range = round == 0 ? COUNTS : DIGITS;
+    const int64_t range = round == 0 ? UPPER : DIGITS;
     uint16_t *swap = d->last;
     int opened = 0;
     d->last = d->open;
     d->open = swap;
-    memset(d->open, 0xff, COUNTS * sizeof *d->open);
+    memset(d->open, 0xff, (size_t)d->counts * sizeof *d->open);
     for (int k = 0; k < d->values; ++k) {
         const int64_t *count = d->count + (round == 0 ? 0 : (int64_t)d->slot[k] * DIGITS);
         int64_t digit = 0;
@@ -112,7 +127,7 @@ static weft_status search(weft_comm *comm, digits *d, int many, int threads)
         for (int i = 0; i < many; ++i) {
             count_keys(&d[i], round);
         }
-        WEFT_TRY(comm_allreduce(comm, d[0].count, (int64_t)many * COUNTS, WEFT_DTYPE_I64, COMM_SUM));
+        WEFT_TRY(comm_allreduce(comm, d[0].count, many * d[0].counts, WEFT_DTYPE_I64, COMM_SUM));
         for (int i = 0; i < many; ++i) {
             if (round == 0) {
                 set_places(&d[i]);
@@ -123,30 +138,51 @@ static weft_status search(weft_comm *comm, digits *d, int many, int threads)
     return WEFT_OK;
 }
 
+static void close_search(digits *d, int many)
+{
+    for (int i = 0; d != NULL && i < many; ++i) {
+        WEFT_FREE_ALL(d[i].open, d[i].last, d[i].before, d[i].prefix, d[i].slot);
+    }
+    if (d != NULL) {
+        weft_free(d[0].count);
+    }
+    weft_free(d);
+}
+
+/* as: what all columns share. */
+static weft_status open_search(const digits *as, const int *column, int many, digits **search)
+{
+    int64_t *count = NULL;
+    WEFT_TRY(WEFT_NEW_ZERO(search, many, WEFT_MEM_WORKSPACE));
+    digits *d = *search;
+    WEFT_TRY(WEFT_NEW(&count, many * as->counts, WEFT_MEM_WORKSPACE));
+    for (int i = 0; i < many; ++i) {
+        d[i] = *as;
+        d[i].column = column[i];
+        d[i].count = count + i * as->counts; /* one vector: ranks add all columns at once */
+    }
+    for (int i = 0; i < many; ++i) {
+        WEFT_TRY(WEFT_NEW(&d[i].open, as->counts, WEFT_MEM_WORKSPACE));
+        WEFT_TRY(WEFT_NEW(&d[i].last, as->counts, WEFT_MEM_WORKSPACE));
+        WEFT_TRY(WEFT_NEW(&d[i].before, as->values, WEFT_MEM_WORKSPACE));
+        WEFT_TRY(WEFT_NEW(&d[i].prefix, as->values, WEFT_MEM_WORKSPACE));
+        WEFT_TRY(WEFT_NEW(&d[i].slot, as->values, WEFT_MEM_WORKSPACE));
+    }
+    return WEFT_OK;
+}
+
 weft_status tree_quantiles(weft_comm *comm, const tree_columns *data, const uint8_t *counts, const int *column,
                            int many, int values, int threads, float *quantile)
 {
+    const digits as = {.data = data, .counted = counts, .values = values, .counts = counts_for(values)};
     digits *d = NULL;
-    int64_t *count = NULL;
-    uint16_t *open = NULL;
     if (many == 0) {
         return WEFT_OK;
     }
     assert(values <= TREE_VALUES);
     weft_status status;
-    weft_status local = WEFT_NEW_ZERO(&d, many, WEFT_MEM_WORKSPACE);
-    local = local == WEFT_OK ? WEFT_NEW(&count, (int64_t)many * COUNTS, WEFT_MEM_WORKSPACE) : local;
-    local = local == WEFT_OK ? WEFT_NEW(&open, 2 * (int64_t)many * COUNTS, WEFT_MEM_WORKSPACE) : local;
+    const weft_status local = open_search(&as, column, many, &d);
     COMM_AGREED_GOTO(comm_agree(comm, local), local, status, done);
-    for (int i = 0; i < many; ++i) {
-        d[i] = (digits){.data = data,
-                        .counted = counts,
-                        .column = column[i],
-                        .values = values,
-                        .count = count + (int64_t)i * COUNTS,
-                        .open = open + 2 * (int64_t)i * COUNTS,
-                        .last = open + (2 * (int64_t)i + 1) * COUNTS};
-    }
     WEFT_TRY_GOTO(search(comm, d, many, threads), status, done);
     for (int i = 0; i < many; ++i) {
         for (int k = 0; k < values; ++k) {
@@ -154,6 +190,6 @@ weft_status tree_quantiles(weft_comm *comm, const tree_columns *data, const uint
         }
     }
 done:
-    WEFT_FREE_ALL(d, count, open);
+    close_search(d, many);
     return status;
 }

@@ -4,7 +4,8 @@
 #include "comm/comm.h"
 #include "trees/data/tree_columns.h"
 
-enum { QUANTILE_BYTES = 65536 * 12 /* that the search takes for each column */ };
+/* Bytes that the search takes for each column. */
+int64_t tree_quantile_bytes(int values);
 
 /*
  * [out] quantile[many, values]: with n values of column[i] in the rows that count, over all ranks, number k is the one

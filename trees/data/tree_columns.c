@@ -15,8 +15,10 @@ static void read_codes(const tree_codes *codes, int64_t first, int64_t count, fl
 
 static void read_bins(const tree_binned *binned, int64_t first, int64_t count, float *value)
 {
+    const uint8_t *bin = binned->bin;
+    const uint16_t *wide = binned->bin;
     for (int64_t i = 0; i < count; ++i) {
-        value[i] = binned->value[binned->bin[first + i]];
+        value[i] = binned->value[binned->wide ? wide[first + i] : bin[first + i]];
     }
 }
 

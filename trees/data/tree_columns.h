@@ -7,6 +7,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "table/column.h"
 
 extern weft_mem_tag WEFT_MEM_TREES[1]; /* bins, histograms and trees */
@@ -23,8 +25,9 @@ typedef struct tree_codes {
 
 /* The data of a column of which the bins are left: every value is one that lies in the same bin. */
 typedef struct tree_binned {
-    const uint8_t *bin; /* [rows] */
-    float value[256];   /* of each bin; NaN: of missing values */
+    const void *bin; /* [rows] uint8, wide uint16 */
+    bool wide;
+    const float *value; /* of each bin; NaN: of missing values */
 } tree_binned;
 
 /* Kind of such a column. */

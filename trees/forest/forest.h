@@ -20,7 +20,6 @@ typedef struct tree_node {
     float value;       /* threshold; of a leaf what it adds */
     float weight;      /* what the node would add if it were a leaf */
     bool default_left; /* where rows without a value go */
-    uint8_t bin;       /* rows of the training go left up to this bin */
     float gain;        /* by which the loss falls, as split.h counts it; of a leaf 0 */
     int32_t set;       /* where its categories begin in the tree's words */
     int32_t set_words; /* 0: it compares with the threshold */

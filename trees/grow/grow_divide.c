@@ -229,7 +229,7 @@ weft_status grow_divide_splits(tree_grower *g)
     if (b->builds == 0) {
         return WEFT_OK;
     }
-    WEFT_TRY(histograms_build(&g->histograms, &g->rows.row, &g->pair, b->build, b->builds));
+    WEFT_TRY(histograms_build(&g->histograms, &g->rows.row, &g->bins->pair, b->build, b->builds));
     for (int i = 0; i < b->builds && b->first > 0; ++i) {
         drop_slot(g, &g->grown[b->parent[i]]); /* of a parent whose children both have narrower ones */
     }

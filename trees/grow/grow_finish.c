@@ -91,7 +91,6 @@ void grow_finish_listed(const tree_grower *g, const weft_tree *tree, int32_t *le
 
 void grow_finish_others(const tree_grower *g, const weft_tree *tree, int32_t *leaf)
 {
-    const uint8_t *bin = g->bins->bin.data;
     if (g->listed == g->data->rows) {
         return;
     }
@@ -99,7 +98,7 @@ void grow_finish_others(const tree_grower *g, const weft_tree *tree, int32_t *le
     for (int64_t i = 0; i < g->data->rows; ++i) {
         int32_t at = leaf[i] < 0 ? 0 : leaf[i];
         while (tree->node[at].left >= 0) {
-            const bool left = row_goes_left(&grown_of(g, at)->split, g->bins, bin + i * g->bins->bin.ld);
+            const bool left = row_goes_left(&grown_of(g, at)->split, g->bins, i);
             at = tree->node[at].left + (left ? 0 : 1);
         }
         leaf[i] = at;

@@ -107,7 +107,6 @@ static weft_status place_children(tree_grower *g, int index, weft_tree *tree)
     tree_node *node = &tree->node[grown->node];
     node->left = tree->nodes - 2;
     node->feature = split->feature;
-    node->bin = split->bin;
     node->default_left = split->default_left;
     node->gain = (float)split->gain;
     g->ends += 1;

@@ -52,7 +52,6 @@ struct tree_grower {
     rank_exchange exchange;
     tree_histograms histograms;
     node_rows rows;
-    weft_tensor pair;  /* [rows, 1] int32 */
     uint8_t *use;      /* [columns] drawn for the tree */
     uint8_t *path;     /* [columns] not 0: a node above divides by it */
     uint8_t *take;     /* [rows] a row_take each, for the tree that grows */

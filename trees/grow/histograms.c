@@ -27,6 +27,17 @@ static int64_t share_cells(const tree_histograms *h, int rank)
     return h->cell[growth_first_column(columns, rank + 1, ranks)] - h->cell[growth_first_column(columns, rank, ranks)];
 }
 
+/* Cells of the columns first .. end - 1 in a slot. */
+static int64_t slot_cells(const tree_histograms *h, int first, int end)
+{
+    return tree_bins_first(h->bins, end) - tree_bins_first(h->bins, first);
+}
+
+static int64_t own_cells(const tree_histograms *h)
+{
+    return slot_cells(h, h->first, h->first + h->columns);
+}
+
 static void set_shares(tree_histograms *h, int64_t numbers)
 {
     for (int r = 0; r < comm_size(h->comm); ++r) {
@@ -36,7 +47,7 @@ static void set_shares(tree_histograms *h, int64_t numbers)
 
 static weft_status allocate_exchange(tree_histograms *h)
 {
-    const int64_t rows = h->bins->bin.cols * HAL_BINS;
+    const int64_t rows = slot_cells(h, 0, (int)h->bins->bin.cols);
     const int64_t fit = LOCAL_BYTES / (2 * (int64_t)sizeof(int64_t) * (rows > 0 ? rows : 1));
     const int locals = fit < 1 ? 1 : fit < h->hal->threads ? (int)fit : h->hal->threads;
     WEFT_TRY(WEFT_NEW(&h->count, comm_size(h->comm), WEFT_MEM_TREES));
@@ -109,8 +120,7 @@ weft_status histograms_take(tree_histograms *h, int64_t rows, int *slot)
         WEFT_TRY(grow_array((void **)&h->unused, sizeof *h->unused, h->unused_capacity, &h->unused_capacity,
                             WEFT_MEM_TREES));
     }
-    WEFT_TRY(tensor_create(h->hal, WEFT_DTYPE_I64, (int64_t)h->columns * HAL_BINS, width, WEFT_MEM_TREES,
-                           &h->slot[h->slots]));
+    WEFT_TRY(tensor_create(h->hal, WEFT_DTYPE_I64, own_cells(h), width, WEFT_MEM_TREES, &h->slot[h->slots]));
     *slot = h->slots++;
     return h->plan != NULL ? tensor_zero(&h->slot[*slot]) : WEFT_OK; /* bins that a column has not are never received */
 }
@@ -133,6 +143,8 @@ static weft_status sum_rows(tree_histograms *h, const weft_tensor *list, const w
 {
     const weft_tensor index = tensor_view(list, node->begin, node->end - node->begin, 0, 1);
     const hal_histogram_args args = {.bins = tensor_mat(&h->bins->bin),
+                                     .first = tree_bins_wide(h->bins) ? tensor_mat(&h->bins->first)
+                                                                      : (hal_mat){.data = NULL},
                                      .pair = tensor_mat(pair),
                                      .index = tensor_mat(&index),
                                      .sums = tensor_mat(sums)};
@@ -148,7 +160,7 @@ static void subtract(const tree_histograms *h, const histogram_node *node)
         return;
     }
     const int64_t *part = h->slot[node->slot].data, *whole = h->slot[node->whole].data;
-    const int64_t cells = (int64_t)h->columns * HAL_BINS, width = h->slot[node->whole].cols;
+    const int64_t cells = own_cells(h), width = h->slot[node->whole].cols;
     int64_t *rest = h->slot[node->rest].data;
     if (h->slot[node->slot].cols == width) { /* then the rest is as wide too, as it has more rows */
         for (int64_t i = 0; i < cells * width; ++i) {
@@ -215,7 +227,7 @@ static void put_node(const tree_histograms *h, const histogram_node *node, const
         int64_t *to = h->vector + numbers * h->cell[first] + node->before * share_cells(h, r);
         for (int c = first; c < end; ++c) {
             memcpy(to + width * (h->cell[c] - h->cell[first]),
-                   (const int64_t *)local->data + (int64_t)c * HAL_BINS * width,
+                   (const int64_t *)local->data + tree_bins_first(h->bins, c) * width,
                    (size_t)(width * h->bins->cells[c]) * sizeof *to);
         }
     }
@@ -228,7 +240,7 @@ static void take_node(tree_histograms *h, const histogram_node *node, int64_t nu
     const int64_t *from = h->vector + numbers * first + node->before * share_cells(h, comm_rank(h->comm));
     for (int c = h->first; c < h->first + h->columns; ++c) {
         const int64_t *cell = from + width * (h->cell[c] - first);
-        int64_t *to = (int64_t *)h->slot[node->slot].data + (int64_t)(c - h->first) * HAL_BINS * 2;
+        int64_t *to = (int64_t *)h->slot[node->slot].data + slot_cells(h, h->first, c) * 2;
         if (width == 2) {
             memcpy(to, cell, (size_t)h->bins->cells[c] * 2 * sizeof *to);
         }
@@ -330,7 +342,7 @@ static void scan(const tree_histograms *h, const split_rule *rule, const int *sl
             const int column = h->first + c;
             if (node[n].use[column] != 0) {
                 const int width = (int)h->slot[slot[n]].cols;
-                const int64_t *cell = (const int64_t *)h->slot[slot[n]].data + (int64_t)c * HAL_BINS * width;
+                const int64_t *cell = (const int64_t *)h->slot[slot[n]].data + slot_cells(h, h->first, column) * width;
                 split_scan(rule, &node[n], &(split_cells){cell, width, h->bins->cells[column]}, column, &best[n]);
             }
         }
@@ -345,14 +357,4 @@ weft_status histograms_best(tree_histograms *h, const split_rule *rule, const in
     scan(h, rule, slot, node, nodes, best);
     h->exchange->seconds.scans += clock_seconds() - begun;
     return exchange_best(h->exchange, best, nodes);
-}
-
-uint64_t histograms_bytes(const tree_histograms *h)
-{
-    int64_t numbers = h->plan != NULL ? growth_scatter_most(all_cells(h)) * all_cells(h) : 0;
-    numbers += h->locals * h->bins->bin.cols * HAL_BINS * 2;
-    for (int i = 0; i < h->slots; ++i) {
-        numbers += h->slot[i].rows * h->slot[i].cols;
-    }
-    return (uint64_t)numbers * sizeof(int64_t);
 }

@@ -1,9 +1,9 @@
 /*
  * trees/grow/histograms.h: histograms of nodes over the rows of all ranks, of which a rank keeps some columns.
  *
- * A slot holds the histograms of one node: for each of this rank's columns HAL_BINS cells of a sum of gradients and a
- * sum of hessians, on one rank in one number where the node has at most HAL_HISTOGRAM_ROWS rows, which halves its
- * memory. Slots are used again, so a tree takes memory for the nodes that wait at one time.
+ * A slot holds the histograms of one node: for each of this rank's columns its cells (trees/data/bins.h), of a sum of
+ * gradients and a sum of hessians, on one rank in one number where the node has at most HAL_HISTOGRAM_ROWS rows, which
+ * halves its memory. Slots are used again, so a tree takes memory for the nodes that wait at one time.
  *
  * Nodes that are divided together are one reduce-scatter, if they take at most SCATTER_BYTES, else several:
  *
@@ -23,14 +23,14 @@ typedef struct tree_histograms {
     const tree_bins *bins;
     int first, columns; /* this rank's columns: first .. first + columns - 1 */
     int64_t *cell;      /* [all columns + 1] bins of the columns before each */
-    weft_tensor *local; /* [locals] each [HAL_BINS * all columns, 2] of this rank's rows of a node; none on one rank */
+    weft_tensor *local; /* [locals] each [cells of all columns, 2] of this rank's rows of a node; none on one rank */
     int locals;         /* nodes that threads sum side by side */
     int64_t *vector;    /* what is reduced and scattered */
     int64_t *count;     /* [ranks] numbers of the shares */
     comm_plan *plan;    /* NULL on one rank */
     weft_status failed; /* of this rank while others waited: told when ranks agree next */
     rank_exchange *exchange;
-    weft_tensor *slot; /* [slots] each [HAL_BINS * columns, 2 or 1] */
+    weft_tensor *slot; /* [slots] each [cells of this rank's columns, 2 or 1] */
     int *unused;       /* [slots] numbers of slots that nobody holds */
     int slots, slot_capacity, unuseds, unused_capacity;
 } tree_histograms;
@@ -63,4 +63,3 @@ weft_status histograms_build(tree_histograms *h, const weft_tensor *list, const 
 /* [out] best: of `nodes` nodes with these slots, the best split by any rank's columns. Collective. */
 weft_status histograms_best(tree_histograms *h, const split_rule *rule, const int *slot, const split_node *node,
                             int nodes, tree_split *best);
-uint64_t histograms_bytes(const tree_histograms *h);

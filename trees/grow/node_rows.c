@@ -25,6 +25,21 @@ void node_rows_destroy(node_rows *rows)
 static divide_kernel *const kernels[HAL_ISAS] = {
     [HAL_ISA_BASE] = divide_rows_base, [HAL_ISA_AVX2] = divide_rows_base, [HAL_ISA_AVX512] = divide_rows_avx512};
 
+/* Rows of a part go left or right, as divide_rows.h says, by bins of 16 bits. */
+static int64_t divide_wide(const int32_t *row, int64_t count, const uint16_t *bin, const tree_split *split, int missing,
+                           int32_t *left, int32_t *right)
+{
+    int64_t l = 0, r = 0;
+    for (int64_t i = 0; i < count; ++i) {
+        const bool goes = split_goes_left(split, missing, bin[row[i]]);
+        right[r] = row[i];
+        left[l] = row[i];
+        l += goes;
+        r += !goes;
+    }
+    return l;
+}
+
 int64_t node_rows_split(node_rows *rows, int64_t begin, int64_t end, const tree_bins *bins, const tree_split *split,
                         int threads)
 {
@@ -32,13 +47,14 @@ int64_t node_rows_split(node_rows *rows, int64_t begin, int64_t end, const tree_
     const int64_t count = end - begin, wanted = count / LEAST_OF_A_PART;
     const int most = threads < PARTS ? threads : PARTS;
     const int parts = wanted < 1 ? 1 : wanted < most ? (int)wanted : most;
-    const uint8_t *bin = tree_bins_column(bins, split->feature);
+    const void *bin = tree_bins_column(bins, split->feature);
+    const bool wide = tree_bins_wide(bins);
     const int missing = bins->cells[split->feature] - 1;
     divide_kernel *divide = kernels[hal_isa_best()];
     uint8_t goes_left[DIVIDE_BINS] = {0};
     int64_t left[PARTS], total = 0;
     assert(begin >= 0 && begin <= end && end <= rows->capacity);
-    for (int at = 0; at <= missing; ++at) {
+    for (int at = 0; !wide && at <= missing; ++at) {
         goes_left[at] = split_goes_left(split, missing, at);
     }
 #pragma omp parallel for schedule(static, 1) num_threads(parts) if (parts > 1)
@@ -46,7 +62,8 @@ int64_t node_rows_split(node_rows *rows, int64_t begin, int64_t end, const tree_
         const int64_t first = count * part / parts, rest = count * (part + 1) / parts - first;
         /* Left rows move to the front of the part's own place, right ones to its spare place: reading is never behind
          * writing. */
-        left[part] = divide(row + first, rest, bin, goes_left, row + first, spare + first);
+        left[part] = wide ? divide_wide(row + first, rest, bin, split, missing, row + first, spare + first)
+                          : divide(row + first, rest, bin, goes_left, row + first, spare + first);
     }
     if (parts == 1) {
         memcpy(row + left[0], spare, (size_t)(count - left[0]) * sizeof *row);

@@ -22,8 +22,8 @@ void node_rows_destroy(node_rows *rows); /* zeros are fine */
 int64_t node_rows_split(node_rows *rows, int64_t begin, int64_t end, const tree_bins *bins, const tree_split *split,
                         int threads);
 
-/* Does a row of these bins go left? */
-static inline bool row_goes_left(const tree_split *split, const tree_bins *bins, const uint8_t *bin)
+/* Does a row go left? */
+static inline bool row_goes_left(const tree_split *split, const tree_bins *bins, int64_t row)
 {
-    return split_goes_left(split, bins->cells[split->feature] - 1, bin[split->feature]);
+    return split_goes_left(split, bins->cells[split->feature] - 1, tree_bins_at(bins, row, split->feature));
 }

@@ -105,8 +105,11 @@ static bool try_split(const split_side *side, int bin, const tree_sums *left, tr
     if (!(gain > 0.0) || gain < best->gain) {
         return false;
     }
-    const tree_split split = {
-        .gain = gain, .left = *left, .feature = side->feature, .bin = (uint8_t)bin, .default_left = side->default_left};
+    const tree_split split = {.gain = gain,
+                              .left = *left,
+                              .feature = side->feature,
+                              .bin = (uint16_t)bin,
+                              .default_left = side->default_left};
     if (!split_is_better(&split, best)) {
         return false;
     }
@@ -127,21 +130,20 @@ static bool is_empty(const split_cells *cells, int bin)
     return sums.gradient == 0 && sums.hessian == 0;
 }
 
-/* Sums on the left of every cut of a column, as doubles, which hold them exactly. */
+/* Sums on the left of some cuts of a column, as doubles, which hold them exactly. */
 typedef struct left_sums {
     double gradient[BINS], hessian[BINS];
 } left_sums;
 
-static void add_up(const split_side *side, const split_cells *cells, left_sums *left)
+/* [in, out] sum: on the left of bin `first`, then of the bin behind the last. */
+static void add_up(const split_cells *cells, int first, int cuts, tree_sums *sum, left_sums *left)
 {
-    const int cuts = cells->count - 1;
-    tree_sums sum = side->default_left ? sums_at(cells, cuts) : (tree_sums){0, 0};
-    for (int bin = 0; bin < cuts; ++bin) {
-        const tree_sums own = sums_at(cells, bin);
-        sum.gradient += own.gradient;
-        sum.hessian += own.hessian;
-        left->gradient[bin] = (double)sum.gradient;
-        left->hessian[bin] = (double)sum.hessian;
+    for (int i = 0; i < cuts; ++i) {
+        const tree_sums own = sums_at(cells, first + i);
+        sum->gradient += own.gradient;
+        sum->hessian += own.hessian;
+        left->gradient[i] = (double)sum->gradient;
+        left->hessian[i] = (double)sum->hessian;
     }
 }
 
@@ -173,25 +175,34 @@ static double find_hits(const split_rule *rule, const tree_sums *sums, const lef
     return hits;
 }
 
+/* The cuts behind bins first .. first + cuts - 1, at most BINS. sum: as in add_up. */
+static void scan_part(const split_side *side, const split_cells *cells, int first, int cuts, tree_sums *sum,
+                      tree_split *best)
+{
+    left_sums left;
+    double hit[BINS];
+    const double least = side->parent + fmax(best->gain, side->rule->min_gain);
+    add_up(cells, first, cuts, sum, &left);
+    if (!side->rule->bounded && !(find_hits(side->rule, &side->node->sums, &left, cuts, least, hit) > 0.0)) {
+        return;
+    }
+    for (int i = 0; i < cuts; ++i) {
+        const int bin = first + i, after = bin < cells->count - 2 ? bin + 1 : bin;
+        if ((side->rule->bounded || hit[i] != 0.0) && !is_empty(cells, side->default_left ? after : bin)) {
+            const tree_sums own = {(int64_t)left.gradient[i], (int64_t)left.hessian[i]};
+            try_split(side, bin, &own, best);
+        }
+    }
+}
+
 /* Of the bins between two values of the node all are the same split. With missing values on the right the first is
  * taken, with missing values on the left the last, as XGBoost does. */
 static void scan_side(const split_side *side, const split_cells *cells, tree_split *best)
 {
     const int cuts = cells->count - 1;
-    const tree_sums *sums = &side->node->sums;
-    left_sums left;
-    double hit[BINS];
-    const double least = side->parent + fmax(best->gain, side->rule->min_gain);
-    add_up(side, cells, &left);
-    if (!side->rule->bounded && !(find_hits(side->rule, sums, &left, cuts, least, hit) > 0.0)) {
-        return;
-    }
-    for (int bin = 0; bin < cuts; ++bin) {
-        if ((side->rule->bounded || hit[bin] != 0.0) &&
-            !is_empty(cells, side->default_left && bin < cuts - 1 ? bin + 1 : bin)) {
-            const tree_sums own = {(int64_t)left.gradient[bin], (int64_t)left.hessian[bin]};
-            try_split(side, bin, &own, best);
-        }
+    tree_sums sum = side->default_left ? sums_at(cells, cuts) : (tree_sums){0, 0};
+    for (int first = 0; first < cuts; first += BINS) {
+        scan_part(side, cells, first, cuts - first < BINS ? cuts - first : BINS, &sum, best);
     }
 }
 

@@ -35,7 +35,7 @@ typedef struct tree_split {
     double gain; /* 0: there is no split */
     tree_sums left;
     int32_t feature;
-    uint8_t bin; /* rows up to this bin go left; of categories the place of the cut in their order */
+    uint16_t bin; /* rows up to this bin go left; of categories the place of the cut in their order */
     bool default_left;
     bool by_category;            /* rows whose bins are in `right` go right, whatever `bin` is */
     uint64_t right[SPLIT_WORDS]; /* bit b % 64 of word b / 64 is bin b */

@@ -88,7 +88,8 @@ static void find_most(const tree_grower *g, const float *gradient, const float *
 static weft_status round_pairs(tree_grower *g, const float *gradient, const float *hessian)
 {
     double most[3];
-    int32_t *pair = g->pair.data;
+    int32_t *pair = g->bins->pair.data;
+    const int64_t ld = g->bins->pair.ld;
     find_most(g, gradient, hessian, most);
     WEFT_TRY(exchange_most(&g->exchange, most));
     WEFT_CHECK(most[2] == 0.0, WEFT_ERR_DATA,
@@ -97,8 +98,8 @@ static weft_status round_pairs(tree_grower *g, const float *gradient, const floa
 #pragma omp parallel for schedule(static) num_threads(g->hal->threads)
     for (int64_t i = 0; i < g->data->rows; ++i) {
         const double factor = grow_factor(g, i);
-        pair[i] = hal_pair_of((int16_t)lrint((double)gradient[i] * factor * up[0]),
-                              (uint16_t)lrint((double)hessian[i] * factor * up[1]));
+        pair[i * ld] = hal_pair_of((int16_t)lrint((double)gradient[i] * factor * up[0]),
+                                   (uint16_t)lrint((double)hessian[i] * factor * up[1]));
     }
     memcpy(g->most, most, sizeof g->most);
     g->rule.gradient_unit = most[0] / INT16_MAX;
@@ -109,12 +110,13 @@ static weft_status round_pairs(tree_grower *g, const float *gradient, const floa
 /* Sums of the pairs of the rows listed. */
 static void sum_pairs(const tree_grower *g, int64_t rows, int64_t sum[2])
 {
-    const int32_t *row = g->rows.row.data, *pair = g->pair.data;
+    const int32_t *row = g->rows.row.data, *pair = g->bins->pair.data;
+    const int64_t ld = g->bins->pair.ld;
     int64_t gradient = 0, hessian = 0;
 #pragma omp parallel for schedule(static) num_threads(g->hal->threads) reduction(+ : gradient, hessian)
     for (int64_t i = 0; i < rows; ++i) {
-        gradient += hal_pair_gradient(pair[row[i]]);
-        hessian += hal_pair_hessian(pair[row[i]]);
+        gradient += hal_pair_gradient(pair[row[i] * ld]);
+        hessian += hal_pair_hessian(pair[row[i] * ld]);
     }
     sum[0] = gradient;
     sum[1] = hessian;
@@ -186,7 +188,6 @@ static weft_status allocate(tree_grower *g)
     WEFT_CHECK(g->data->rows <= INT32_MAX, WEFT_ERR_UNSUPPORTED,
                "%lld rows on one rank: trees take up to %d, so take more ranks", (long long)g->data->rows, INT32_MAX);
     WEFT_TRY(node_rows_create(g->hal, count, &g->rows));
-    WEFT_TRY(tensor_create(g->hal, WEFT_DTYPE_I32, g->data->rows, 1, WEFT_MEM_TREES, &g->pair));
     WEFT_TRY(WEFT_NEW(&g->take, g->data->rows, WEFT_MEM_TREES));
     WEFT_TRY(WEFT_NEW(&g->path, g->data->columns, WEFT_MEM_TREES));
     return WEFT_NEW(&g->use, g->data->columns, WEFT_MEM_TREES);
@@ -244,7 +245,6 @@ void grower_destroy(tree_grower *g)
         exchange_destroy(&g->exchange);
         grow_divide_free(g);
         node_rows_destroy(&g->rows);
-        tensor_destroy(&g->pair);
         WEFT_FREE_ALL(g->use, g->path, g->take, g->grown, g->place, g->open, g->pick, g);
     }
 }
@@ -257,10 +257,4 @@ const growth_work *grower_work(const tree_grower *grower)
 const growth_seconds *grower_seconds(const tree_grower *grower)
 {
     return &grower->exchange.seconds;
-}
-
-uint64_t grower_bytes(const tree_grower *g)
-{
-    return histograms_bytes(&g->histograms) + (uint64_t)g->rows.capacity * 2 * sizeof(int32_t) +
-           (uint64_t)g->pair.rows * sizeof(int32_t) + (uint64_t)g->grown_capacity * sizeof *g->grown;
 }

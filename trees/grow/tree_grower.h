@@ -60,4 +60,3 @@ weft_status grower_grow(tree_grower *grower, const float *gradient, const float 
 /* What was sent and computed since the grower was made; counted on one rank as if there were several. */
 const growth_work *grower_work(const tree_grower *grower);
 const growth_seconds *grower_seconds(const tree_grower *grower);
-uint64_t grower_bytes(const tree_grower *grower); /* held now */

@@ -1,8 +1,8 @@
 /*
  * app/trees/trees_scaling.c: seconds of a tree on 1 to 128 ranks, which a dry run prints.
  *
- * A few trees are grown on the first rows of this rank, and their parts are timed. What a tree of all rows computes and
- * sends is counted from the shape of these trees (trees/grow/growth_work.h):
+ * A few trees are grown on the first rows of this rank, for a second or two, and their parts are timed. What a tree of
+ * all rows computes and sends is counted from the shape of these trees (trees/grow/growth_work.h):
  *
  *      seconds = rows / P * (sums + division + rest of a row)  +  nodes * scan / P       this machine's rates
  *              + rounds * latency + bytes * seconds a byte                               comm/core/cost.h
@@ -21,7 +21,9 @@
 #include "comm/core/layout.h"
 #include "comm/model/model_file.h"
 
-enum { SAMPLE_ROWS = 1 << 19, ROUNDS = 6, RANKS_MOST = 128 };
+enum { SAMPLE_ROWS = 1 << 18, LEAST_ROUNDS = 2, MOST_ROUNDS = 6, RANKS_MOST = 128 };
+
+#define ENOUGH_SECONDS 1.0 /* of rounds, behind which no more are begun */
 
 /* Rounds on the first rows of this rank, alone. */
 typedef struct sample {
@@ -31,6 +33,7 @@ typedef struct sample {
     uint8_t *counts; /* [rows] */
     weft_comm *self;
     tree_boost *boost;
+    int rounds;
     double round; /* seconds of a round, beside those that `seconds` has */
     growth_seconds seconds;
     growth_work work; /* of `seconds` */
@@ -87,12 +90,13 @@ static weft_status time_round(sample *s, double *round, growth_seconds *seconds,
 /* The fastest round: others, as the first that touches all memory, and those that other programs disturb, say less. */
 static weft_status time_rounds(sample *s)
 {
-    double least = INFINITY;
-    for (int i = 0; i < ROUNDS; ++i) {
+    double least = INFINITY, spent = 0.0;
+    for (; s->rounds < LEAST_ROUNDS || (s->rounds < MOST_ROUNDS && spent < ENOUGH_SECONDS); ++s->rounds) {
         double round = 0.0;
         growth_seconds seconds;
         growth_work work;
         WEFT_TRY(time_round(s, &round, &seconds, &work));
+        spent += round;
         if (round < least) {
             least = round;
             s->seconds = seconds;
@@ -162,18 +166,19 @@ static void print_table(const sample *s, const growth_work *work, int64_t rows, 
     const double per_row = s->round * (double)rows / (double)s->data.rows +
                            (rate_of(s->seconds.sums, s->work.summed) * (double)work->summed +
                             rate_of(s->seconds.division, s->work.divided) * (double)work->divided) /
-                               ROUNDS;
-    const double scans = rate_of(s->seconds.scans, s->work.scanned) * (double)work->scanned / ROUNDS;
+                               s->rounds;
+    const double scans = rate_of(s->seconds.scans, s->work.scanned) * (double)work->scanned / s->rounds;
     double alone = 0.0;
     fprintf(out, "  ranks  computing  messages   seconds  speed-up   sent by a rank  messages\n");
     for (int ranks = 1; ranks <= RANKS_MOST; ranks *= 2) {
         const comm_cost cost = growth_cost(work, cells, s->data.columns, 0, ranks);
         const double computing = per_row / ranks + scans * widest_share(s->data.columns, ranks);
-        const double seconds = computing + comm_model_seconds(model, &cost) / ROUNDS;
+        const double seconds = computing + comm_model_seconds(model, &cost) / s->rounds;
         alone = ranks == 1 ? seconds : alone;
         fprintf(out, "  %5d %10.4f %8.1f%% %9.4f %9.2f %16s %9lld\n", ranks, computing,
                 100.0 * (seconds - computing) / seconds, seconds, alone / seconds,
-                number_say_bytes((uint64_t)cost.bytes_sent / ROUNDS).text, (long long)cost.messages_sent / ROUNDS);
+                number_say_bytes((uint64_t)(cost.bytes_sent / s->rounds)).text,
+                (long long)cost.messages_sent / s->rounds);
     }
 }
 
@@ -191,7 +196,7 @@ static weft_status print_scaling(const workload *work, sample *s, FILE *out)
             "a round of trees on all %lld rows, by the fastest of %d on %lld of them with %d threads a rank, a rank a "
             "node, and "
             "links of %s a second and %.0f us (%s):\n",
-            (long long)rows, ROUNDS, (long long)s->data.rows, work->context->hal->threads,
+            (long long)rows, s->rounds, (long long)s->data.rows, work->context->hal->threads,
             number_say_bytes((uint64_t)(1.0 / model.inter.seconds_per_byte)).text, 1e6 * model.inter.latency, whose);
     print_table(s, &all, rows, &model, out);
     return WEFT_OK;

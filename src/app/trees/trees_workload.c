@@ -212,8 +212,10 @@ static int64_t training_bytes(const workload *work, int64_t margins, int64_t ans
 {
     const tree_rows *rows = &((const trees_job *)work->self)->rows;
     const int64_t count = rows->data.rows;
-    const int64_t cutting = count * 12 + tree_cuts_bytes(rows->data.columns); /* targets and masks; no answers yet */
-    int64_t training = count * (2 * rows->data.columns + 31 + 12 * margins);
+    const int values = ((const trees_job *)work->self)->options.values;
+    const int64_t bin_bytes = values > TREE_BYTE_VALUES ? 2 : 1;
+    const int64_t cutting = count * 12 + tree_cuts_bytes(rows->data.columns, values); /* and no answers yet */
+    int64_t training = count * (2 * bin_bytes * rows->data.columns + 31 + 12 * margins);
     for (int c = 0; c < rows->data.columns && !trees_keeps_numbers(work) && work->start == NULL; ++c) {
         const table_kind kind = rows->column[c].kind;
         training -= kind == TABLE_CATEGORY ? 0 : count * (int64_t)table_kind_bytes(kind);
@@ -260,7 +262,7 @@ static weft_status trees_plan(workload *work, const char *folder, int64_t output
     memory_plan_add(memory, "histograms on their way between ranks",
                     work->trained || comm_size(work->context->comm) == 1
                         ? 0
-                        : 2 * growth_scatter_bytes((int64_t)rows->data.columns * HAL_BINS));
+                        : 2 * growth_scatter_bytes((int64_t)rows->data.columns * (job->options.values + 1)));
     memory_plan_add(memory, "answers", (uint64_t)answers);
     memory_plan_sum(memory);
     return memory_plan_check(work->context, memory, option_size(work->context->options, OPT_MEMORY_LIMIT));

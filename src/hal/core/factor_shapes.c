@@ -27,7 +27,9 @@ weft_status hal_patch_gram_check(const hal_patch_gram_args *args)
 weft_status hal_histogram_check(const hal_histogram_args *args)
 {
     const int64_t rows = args->index.source != NULL ? args->index.rows : args->bins.rows;
-    assert(args->pair.rows == args->bins.rows && args->sums.rows == HAL_BINS * args->bins.cols);
+    assert(args->pair.rows == args->bins.rows);
+    assert(args->bins.dtype == WEFT_DTYPE_U8 ? args->sums.rows == HAL_BINS * args->bins.cols
+                                             : args->first.rows == args->bins.cols + 1);
     WEFT_CHECK(args->sums.cols == 2 || rows <= HAL_HISTOGRAM_ROWS, WEFT_ERR_UNSUPPORTED,
                "histogram: %" PRId64 " rows for cells of one number, which hold the sums of at most %d; take two", rows,
                (int)HAL_HISTOGRAM_ROWS);

@@ -106,6 +106,8 @@ void cpu_factor_ops(hal_ops *ops);
 /* Sets slots of gram and patch_gram for rows of float32 and bfloat16, and of histogram. */
 void cpu_gram_ops(hal_ops *ops);
 void cpu_histogram_op(hal_ops *ops);
+/* The sums of histogram for bins of 16 bits. threads: of the caller's team, or 1. */
+void cpu_histogram_wide(const hal_histogram_args *args, int64_t rows, int threads);
 
 /* In all types that it supports: the prepared matrix is this backend's own. */
 weft_status cpu_spmm_run(weft_hal *hal, const hal_spmm_run_args *args);

@@ -92,12 +92,16 @@ weft_status ref_patch_gram_mixed(const hal_patch_gram_args *args)
 /* One row adds to its cells. */
 static void add_row(const hal_histogram_args *args, int64_t row)
 {
-    const uint8_t *bins = (const uint8_t *)args->bins.source + row * args->bins.ld;
-    const int32_t pair = ((const int32_t *)args->pair.source)[row];
+    const int32_t *first = args->first.source;
+    const int64_t at = row * args->bins.ld;
+    const bool wide = args->bins.dtype == WEFT_DTYPE_I16;
+    const int32_t pair = ((const int32_t *)args->pair.source)[row * args->pair.ld];
     const int64_t gradient = hal_pair_gradient(pair);
     const int64_t hessian = hal_pair_hessian(pair);
     for (int64_t f = 0; f < args->bins.cols; ++f) {
-        int64_t *cell = (int64_t *)args->sums.data + (HAL_BINS * f + bins[f]) * args->sums.ld;
+        const int64_t place = wide ? first[f] + ((const uint16_t *)args->bins.source)[at + f]
+                                   : HAL_BINS * f + ((const uint8_t *)args->bins.source)[at + f];
+        int64_t *cell = (int64_t *)args->sums.data + place * args->sums.ld;
         if (args->sums.cols == 1) {
             cell[0] += gradient * ((int64_t)1 << 32) + hessian;
         } else {

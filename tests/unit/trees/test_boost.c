@@ -8,7 +8,9 @@
 #include "support/random.h"
 #include "support/test.h"
 #include "trees/boost/boost.h"
+#include "trees/forest/forest_json.h"
 #include "trees/loss/leaf_quantiles.h"
+#include "trees/shap/tree_shap.h"
 
 enum { ROWS = 600, COLUMNS = 5, MOST_NODES = 128, MOST_RANKS = 8, ROUNDS = 6, OUTPUTS = 3 };
 
@@ -23,13 +25,15 @@ typedef struct rows {
 
 static rows all;
 
+static double value_levels = 200.0; /* values of the first and third columns */
+
 static void draw(tree_loss loss)
 {
     uint64_t state = 7;
     for (int i = 0; i < ROWS; ++i) {
-        all.real[0][i] = (float)floor(200.0 * test_uniform(&state)) / 200.0F;
+        all.real[0][i] = (float)(floor(value_levels * test_uniform(&state)) / value_levels);
         all.real[1][i] = (float)floor(6.0 * test_uniform(&state)) - 2.0F;
-        all.real[2][i] = test_uniform(&state) < 0.3 ? NAN : (float)floor(200.0 * test_uniform(&state));
+        all.real[2][i] = test_uniform(&state) < 0.3 ? NAN : (float)floor(value_levels * test_uniform(&state));
         all.whole[i] = test_uniform(&state) < 0.1 ? TABLE_NO_INTEGER : (int32_t)(40.0 * test_uniform(&state));
         all.large[i] = ((int64_t)1 << 40) * (int64_t)(3.0 * test_uniform(&state));
         const double f = 3.0 * (double)all.real[0][i] * (double)all.real[1][i] + (isnan(all.real[2][i]) ? 1.5 : 0.0) +
@@ -53,7 +57,7 @@ typedef struct training {
     bool releases;      /* numbers are given back once they are binned */
     int released;       /* [out] columns that rank 0 gave back */
     weft_forest forest; /* [out] rank 0's */
-    int64_t bytes;      /* [out] sent for histograms by all ranks */
+    double *shap;       /* [out] [ROWS, COLUMNS + 1] contributions to the answer of each row; NULL: not asked for */
 } training;
 
 static int owner(const training *t, int row)
@@ -152,6 +156,18 @@ static weft_status go_on(weft_comm *comm, weft_hal *hal, share *s, const trainin
     return status;
 }
 
+/* Each rank answers for its rows. */
+static weft_status explain(const training *t, const tree_boost *boost, const share *s)
+{
+    double *phi = calloc((size_t)(s->count * (COLUMNS + 1)) + 1, sizeof *phi);
+    const weft_status status = tree_shap(boost_forest(boost), &s->data, 0, s->count, t->threads, phi);
+    for (int64_t i = 0; i < s->count; ++i) {
+        memcpy(t->shap + s->id[i] * (COLUMNS + 1), phi + i * (COLUMNS + 1), (COLUMNS + 1) * sizeof *phi);
+    }
+    free(phi);
+    return status;
+}
+
 static weft_status train_rank(weft_comm *comm, void *argument)
 {
     training *t = argument;
@@ -170,6 +186,7 @@ static weft_status train_rank(weft_comm *comm, void *argument)
         WEFT_TRY_GOTO(boost_round(boost, 5), status, done);
     }
     WEFT_TRY_GOTO(check_margins(boost, s), status, done);
+    WEFT_TRY_GOTO(t->shap != NULL ? explain(t, boost, s) : WEFT_OK, status, done);
     if (comm_rank(comm) == 0) {
         t->released = s->released;
         status = forest_copy(boost_forest(boost), boost_forest(boost)->trees, &t->forest);
@@ -188,7 +205,7 @@ static void train(training *t)
 
 static boost_options options(int depth, int leaves, bool leaf_wise)
 {
-    return (boost_options){.values = TREE_VALUES,
+    return (boost_options){.values = TREE_BYTE_VALUES,
                            .base = NAN,
                            .growth = {.depth = depth,
                                       .leaves = leaves,
@@ -209,8 +226,8 @@ static void assert_same_nodes(const weft_forest *a, const weft_forest *b)
         for (int n = 0; n < a->tree[t].nodes; ++n) {
             const tree_node *x = &a->tree[t].node[n], *y = &b->tree[t].node[n];
             const bool same = x->left == y->left && x->parent == y->parent && x->feature == y->feature &&
-                              x->value == y->value && x->default_left == y->default_left && x->bin == y->bin &&
-                              x->gain == y->gain && x->hessian == y->hessian;
+                              x->value == y->value && x->default_left == y->default_left && x->gain == y->gain &&
+                              x->hessian == y->hessian;
             if (!same) {
                 fail_msg("tree %d, node %d differs: column %d at %.9g against column %d at %.9g", t, n, x->feature,
                          (double)x->value, y->feature, (double)y->value);
@@ -243,6 +260,50 @@ static void same_bits(tree_loss loss, const boost_options *how, bool weighted)
     forest_destroy(&one.forest);
 }
 
+/* [out] bytes: of the model's file. Returns them, for free(). */
+static char *file_of(const weft_forest *forest, size_t *bytes)
+{
+    char *text = NULL;
+    FILE *out = open_memstream(&text, bytes);
+    const forest_facts facts = {.loss = TREE_LOSS_LOGISTIC};
+    assert_non_null(out);
+    forest_write(forest, &facts, out);
+    assert_int_equal(fclose(out), 0);
+    return text;
+}
+
+/* Every number of ranks and threads, and rows in runs and by turns: the file of the model, and contributions of all
+ * columns to all rows. */
+static void whole_cross(void **state)
+{
+    (void)state;
+    static const int ranks[] = {1, 2, 3, 4, MOST_RANKS};
+    static double shap[2][ROWS * (COLUMNS + 1)];
+    char *first = NULL;
+    size_t bytes = 0;
+    draw(TREE_LOSS_LOGISTIC);
+    for (int i = 0; i < (TEST_RACES ? 8 : 20); ++i) {
+        training t = {.loss = TREE_LOSS_LOGISTIC, .options = options(0, 10, true), .rounds = 3, .weighted = true};
+        size_t own_bytes = 0;
+        t.ranks = ranks[i / 4];
+        t.threads = 1 + i % 2;
+        t.dealing = i / 2 % 2;
+        t.shap = shap[i > 0];
+        train(&t);
+        char *own = file_of(&t.forest, &own_bytes);
+        forest_destroy(&t.forest);
+        if (i == 0) {
+            first = own;
+            bytes = own_bytes;
+            continue;
+        }
+        assert_true(own_bytes == bytes && memcmp(own, first, bytes) == 0);
+        assert_memory_equal(shap[1], shap[0], sizeof shap[0]);
+        free(own);
+    }
+    free(first);
+}
+
 static void bits_by_levels(void **state)
 {
     (void)state;
@@ -272,6 +333,20 @@ static void bits_of_counts(void **state)
     (void)state;
     const boost_options how = options(3, 0, false);
     same_bits(TREE_LOSS_POISSON, &how, false);
+}
+
+/* Bins of 16 bits: of quantiles, and of all values. */
+static void bits_of_wide_bins(void **state)
+{
+    (void)state;
+    boost_options how = options(0, 12, true);
+    value_levels = 10000.0;
+    how.values = 300;
+    same_bits(TREE_LOSS_LOGISTIC, &how, true);
+    how.values = TREE_VALUES;
+    how.growth.row_share = 0.7;
+    same_bits(TREE_LOSS_SQUARED, &how, false);
+    value_levels = 200.0;
 }
 
 /* Numbers are given back only where the trees that a training goes on from compare with cuts. */
@@ -389,9 +464,8 @@ static void bits_of_quantiles(void **state)
     same_bits(TREE_LOSS_QUANTILE, &how, false);
 }
 
-static void exhaustive(void **state)
+static void check_exhaustive(int values)
 {
-    (void)state;
     training t = {.loss = TREE_LOSS_SQUARED, .options = options(4, 0, false), .ranks = 2, .threads = 1, .rounds = 1};
     double g[ROWS];
     int sum = 0;
@@ -413,10 +487,20 @@ static void exhaustive(void **state)
         g[i] = -(double)all.y[i];
     }
     t.options.growth.min_hessian = 0.5;
+    t.options.values = values;
     train(&t);
     assert_true(t.forest.base[0] == 0.0F && t.forest.tree[0].nodes >= 15);
     check_node(&t.forest.tree[0], 0, all.counts, g);
     forest_destroy(&t.forest);
+}
+
+static void exhaustive(void **state)
+{
+    (void)state;
+    check_exhaustive(TREE_BYTE_VALUES);
+    value_levels = 10000.0;
+    check_exhaustive(TREE_VALUES);
+    value_levels = 200.0;
 }
 
 /* Without a bound of leaves, growing by leaves makes the splits that growing by levels makes, in another order. */
@@ -715,10 +799,12 @@ static void refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(whole_cross),
         cmocka_unit_test(bits_by_levels),
         cmocka_unit_test(bits_by_leaves),
         cmocka_unit_test(bits_of_classes),
         cmocka_unit_test(bits_of_counts),
+        cmocka_unit_test(bits_of_wide_bins),
         cmocka_unit_test(exhaustive),
         cmocka_unit_test(order_of_growth),
         cmocka_unit_test(largest_gain_first),

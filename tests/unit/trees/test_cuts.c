@@ -5,7 +5,7 @@
 #include "support/test.h"
 #include "trees/data/bins.h"
 
-enum { ROWS = 5000, COLUMNS = 20, FEW = 9, VALUES = 50, MOST = TREE_VALUES };
+enum { ROWS = 5000, COLUMNS = 20, FEW = 9, VALUES = 50, MOST = TREE_BYTE_VALUES, WIDE = 1000 };
 
 static float value[COLUMNS][ROWS];
 static uint8_t counts[ROWS];
@@ -95,7 +95,7 @@ static weft_status search_rank(weft_comm *comm, void *argument)
 static void check_cuts(int ranks, int values)
 {
     search s = {.values = values};
-    float cut[MOST];
+    float cut[ROWS];
     ASSERT_OK(comm_thread_run(ranks, search_rank, &s));
     for (int c = 0; c < COLUMNS; ++c) {
         const int count = expected(c, values, cut);
@@ -116,14 +116,17 @@ static void cuts_of_ranks(void **state)
         check_cuts(ranks, MOST);
         check_cuts(ranks, 2);
     }
+    check_cuts(3, WIDE); /* of columns of some 4,000 values */
+    check_cuts(2, TREE_VALUES);
 }
 
 static void bins(void **state)
 {
     (void)state;
-    for (int cuts = 0; cuts < MOST; ++cuts) {
-        float cut[MOST], x[ROWS];
+    for (int cuts = 0; cuts < MOST + 45; ++cuts) {
+        float cut[MOST + 45], x[ROWS];
         uint8_t bin[ROWS];
+        uint16_t wide[ROWS];
         for (int i = 0; i < cuts; ++i) {
             cut[i] = (float)i * 0.01F - 1.0F;
         }
@@ -131,13 +134,17 @@ static void bins(void **state)
             x[i] = i == 0 ? NAN : i == 1 ? INFINITY : i == 2 ? -INFINITY : (float)(i % 300) * 0.01F - 1.2F;
             x[i] = i > 2 && i % 5 == 0 && cuts > 0 ? cut[i % cuts] : x[i];
         }
-        tree_find_bins(cut, cuts, x, ROWS, bin);
+        tree_find_wide_bins(cut, cuts, x, ROWS, wide);
+        if (cuts < MOST) {
+            tree_find_bins(cut, cuts, x, ROWS, bin);
+        }
         for (int i = 0; i < ROWS; ++i) {
             int below = 0;
             while (below < cuts && cut[below] <= x[i]) {
                 ++below;
             }
-            assert_int_equal(bin[i], isnan(x[i]) ? cuts + 1 : below);
+            assert_int_equal(wide[i], isnan(x[i]) ? cuts + 1 : below);
+            assert_true(cuts >= MOST || bin[i] == wide[i]);
         }
     }
 }

@@ -42,7 +42,7 @@ static weft_status grow(weft_comm *comm, void *argument)
                                   .y = y,
                                   .weight = g->weighted ? weight : NULL,
                                   .counts = counts};
-    const boost_options options = {.values = TREE_VALUES,
+    const boost_options options = {.values = TREE_BYTE_VALUES,
                                    .base = 0.0F,
                                    .growth = {.depth = 3,
                                               .rate = 1.0,

@@ -1,5 +1,6 @@
 /*
- * hal/cpu/sums/cpu_histogram.c: sums of gradients and hessians by bin, of integers: any order gives the same bits.
+ * hal/cpu/sums/cpu_histogram.c: sums of gradients and hessians by bin, of integers: any order gives the same bits. Bins
+ * of 16 bits: cpu_histogram_wide.c.
  *
  * A cell is one number while a thread adds to it, 2^32 * gradients + hessians, so that a row costs one addition a
  * feature: the two halves hold the sums of HAL_HISTOGRAM_ROWS rows, and are taken apart after as many. Features come in
@@ -32,58 +33,60 @@ typedef struct histogram_piece {
     int64_t ld_sums, cols; /* cols: 1: a cell stays one number */
 } histogram_piece;
 
-/* [out] add: what each of these rows of the list adds to its cells. */
-static void gather_pairs(const hal_histogram_args *a, int64_t begin, int64_t rows, int64_t *add)
+/* What a row adds to its cells. */
+static inline int64_t addend_of(int32_t pair)
 {
-    const int32_t *index = a->index.source;
-    const int32_t *pair = a->pair.source;
-    const int64_t last = index != NULL ? a->index.rows - 1 : 0;
-    for (int64_t i = 0; i < rows; ++i) {
-        if (index != NULL) {
-            __builtin_prefetch(pair + index[smaller(begin + i + AHEAD, last)]);
-        }
-        const int32_t own = pair[index != NULL ? index[begin + i] : begin + i];
-        add[i] = (int64_t)hal_pair_gradient(own) * ((int64_t)1 << 32) + hal_pair_hessian(own);
-    }
+    return (int64_t)hal_pair_gradient(pair) * ((int64_t)1 << 32) + hal_pair_hessian(pair);
 }
 
-/* Rows [begin, begin + rows) of the list add to the cells of one tile. */
-static inline __attribute__((always_inline)) void add_tile(const histogram_piece *piece, int64_t tile,
+/* Rows [begin, begin + rows) of the list add to the cells of one tile. add: what each of them adds; [out] of the first
+ * tile, which fetches what they add together with their bins. */
+static inline __attribute__((always_inline)) void add_tile(const histogram_piece *piece, const bool first, int64_t tile,
                                                            const int64_t width, int64_t begin, int64_t rows,
-                                                           const int64_t *add)
+                                                           int64_t *add)
 {
     const hal_histogram_args *a = piece->args;
     const int32_t *index = a->index.source;
     const int64_t last = index != NULL ? a->index.rows - 1 : 0;
-    const int64_t ld = a->bins.ld;
+    const int64_t ld = a->bins.ld, pair_ld = a->pair.ld;
     const uint8_t *bins = (const uint8_t *)a->bins.source + piece->first + tile;
+    const int32_t *pair = a->pair.source;
     int64_t *packed = piece->packed + tile * HAL_BINS;
     for (int64_t i = 0; i < rows; ++i) {
         const int64_t row = index != NULL ? index[begin + i] : begin + i;
         assert(row >= 0 && row < a->bins.rows);
         if (index != NULL) {
-            const uint8_t *next = bins + index[smaller(begin + i + AHEAD, last)] * ld;
-            __builtin_prefetch(next);
-            __builtin_prefetch(next + width - 1);
+            const int64_t next = index[smaller(begin + i + AHEAD, last)];
+            __builtin_prefetch(bins + next * ld);
+            if (first) {
+                __builtin_prefetch(pair + next * pair_ld);
+            } else {
+                __builtin_prefetch(bins + next * ld + width - 1);
+            }
         }
         const uint8_t *bin = bins + row * ld;
-        const int64_t own = add[i];
+        const int64_t own = first ? addend_of(pair[row * pair_ld]) : add[i];
+        if (first) {
+            add[i] = own;
+        }
         for (int64_t f = 0; f < width; ++f) {
             packed[f * HAL_BINS + bin[f]] += own;
         }
     }
 }
 
+/* The loop over the features of a whole tile has a known length. */
 static void add_block(const histogram_piece *piece, int64_t begin, int64_t rows)
 {
     int64_t add[BLOCK];
-    gather_pairs(piece->args, begin, rows, add);
     for (int64_t tile = 0; tile < piece->features; tile += TILE) {
         const int64_t width = smaller(TILE, piece->features - tile);
-        if (width == TILE) {
-            add_tile(piece, tile, TILE, begin, rows, add); /* a loop of known length */
+        if (width == TILE && tile == 0) {
+            add_tile(piece, true, tile, TILE, begin, rows, add);
+        } else if (width == TILE) {
+            add_tile(piece, false, tile, TILE, begin, rows, add);
         } else {
-            add_tile(piece, tile, width, begin, rows, add);
+            add_tile(piece, tile == 0, tile, width, begin, rows, add);
         }
     }
 }
@@ -180,7 +183,12 @@ static weft_status cpu_histogram(weft_hal *hal, const hal_histogram_args *args)
     if (features == 0) {
         return WEFT_OK;
     }
-    if (threads == 1 || omp_in_parallel() != 0) {
+    const bool alone = threads == 1 || omp_in_parallel() != 0;
+    if (args->bins.dtype == WEFT_DTYPE_I16) {
+        cpu_histogram_wide(args, rows, alone ? 1 : threads);
+        return WEFT_OK;
+    }
+    if (alone) {
         run_alone(args, rows);
         return WEFT_OK;
     }
