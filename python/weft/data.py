@@ -4,8 +4,10 @@ Objects of arrays write them where they are told to (`path`), or into a temporar
 """
 
 import os
+import shutil
 import struct
 import tempfile
+import weakref
 import zlib
 from typing import Any, List, Optional, Sequence, Tuple, Union
 
@@ -25,8 +27,9 @@ class Data:
         """Where to write: the path that was asked for, or one in a temporary folder."""
         if path is not None:
             return os.fspath(path)
-        self._folder = tempfile.TemporaryDirectory(prefix="weft-data-")  # removed with this object
-        return os.path.join(self._folder.name, name)
+        folder = tempfile.mkdtemp(prefix="weft-data-")
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        return os.path.join(folder, name)
 
     def __fspath__(self) -> str:
         return self.path

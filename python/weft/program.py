@@ -18,7 +18,6 @@ import numpy as np
 
 USAGE, UNSUPPORTED, STOPPED = 2, 69, 75  # exit codes of the program; `weft --help=exit-codes` lists all
 HERE = os.path.dirname(os.path.abspath(__file__))
-MPIRUN = ("mpirun", "-np")  # a launcher; the number of ranks follows
 _ERROR_LINE = re.compile(r"^weft: (?:error: (?:\[rank \d+, exit \d+\] )?|warning: )")
 _CHECKPOINT = re.compile(r"with a checkpoint in (.*)/ckpt; to go on: ")
 _LAUNCHED = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")
@@ -74,6 +73,14 @@ def find_library(weft: Optional[str] = None) -> Optional[str]:
     if named_program(weft) is None:
         places.insert(0, HERE)
     return _first([os.path.join(place, "libweft.so") for place in places])
+
+
+def _mpirun() -> str:
+    """That of this Python's environment, where pip may have put an MPI, else the one on PATH."""
+    return _first([os.path.join(sysconfig.get_path("scripts"), "mpirun")]) or "mpirun"
+
+
+MPIRUN = (_mpirun(), "-np")  # a launcher; the number of ranks follows
 
 
 def launched_ranks() -> int:

@@ -18,10 +18,10 @@ _PASSING = ("resume", "force", "run-dir", "config", "data", "dry-run")
 
 class Answers(NamedTuple):
     """What a model answers: predictions [n, 1], or [n, tasks]; probabilities [n, classes], None of models that give none; scores by split
-    and class, None of data without labels."""
+    and class, as scores.json has them."""
     predictions: np.ndarray
     probabilities: Optional[np.ndarray]
-    scores: Optional[Dict[str, Any]]
+    scores: Dict[str, Any]
 
 
 def _json_of(path: str) -> Dict[str, Any]:
@@ -91,8 +91,7 @@ class Run:
                             quiet=quiet)
             arrays = [os.path.join(out, name) for name in ("predictions.npy", "probabilities.npy")]
             found = [np.load(path) if os.path.exists(path) else None for path in arrays]
-            scores = os.path.join(out, "scores.json")
-            return Answers(found[0], found[1], _json_of(scores) if os.path.exists(scores) else None)
+            return Answers(found[0], found[1], _json_of(os.path.join(out, "scores.json")))
 
     def evaluate(self, data: Any = None, *, ranks: int = 1, launcher: Sequence[str] = program.MPIRUN, quiet: bool = True,
                  **options: Any) -> Dict[str, Any]:

@@ -1,4 +1,4 @@
-"""python/weft_trees.py beside the program: tables of arrays, mappings and DataFrames train as the same CSV file does, answers of NumPy
+"""python/weft/trees.py beside the program: tables of arrays, mappings and DataFrames train as the same CSV file does, answers of NumPy
 are those of `weft predict`, and what cannot be meant is refused. Arguments: the program."""
 
 import csv

@@ -100,6 +100,8 @@ weft_status weft_train_watched(const weft_options *options, const weft_train_wat
     status = status == WEFT_OK ? train_job_run(job, &context) : status;
     if (status == WEFT_OK) {
         fill_result(job, result);
+        /* Rank 0 alone has the folder, whose files are complete by now. */
+        status = comm_bcast(context.comm, 0, result->run_dir, sizeof result->run_dir);
     }
     train_job_destroy(job);
     app_context_close(&context);
