@@ -227,7 +227,8 @@ class TrainOptions(TypedDict, total=False):
         after the last epoch; 0 = only when the job is told to stop
     resume: default off
         go on from the newest good checkpoint of --run-dir (default: the newest weft-run-NNNN here); without one start
-        from the beginning, so that scripts can always give it; a larger --epochs lets a run that has ended go on
+        from the beginning, so that scripts can always give it; with a folder behind it (--resume RUN) data and
+        options are those of RUN, but for those given; a larger --epochs lets a run that has ended go on
     choices: default none
         what options that are auto choose by measuring, instead of measuring: the value that run.json of another run
         on as many ranks has, for the same bits; --resume takes the checkpoint's

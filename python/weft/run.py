@@ -13,7 +13,7 @@ from weft.data import Data, data_of
 
 _PathLike = Union[str, "os.PathLike[str]"]
 # Options of the next start alone, or of the place where the job ran.
-_PASSING = ("resume", "force", "run-dir", "config", "data", "dry-run")
+_PASSING = ("resume", "force", "run-dir", "config", "data", "dry-run", "quiet", "verbose")
 
 
 class Answers(NamedTuple):
