@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # python/weft: what weft.train, runs and their answers are beside the command; and its keywords are the program's options.
 # trees: release
-# timeout: 120
+# timeout: 300
 set -euo pipefail
 weft=$1
 source_dir=$2
