@@ -1,11 +1,19 @@
 # What Weft stands on. Each missing one is named with the Debian package that brings it.
 
-find_package(Threads REQUIRED)
-find_package(ZLIB REQUIRED)
-find_package(OpenMP REQUIRED COMPONENTS C)
-find_package(MPI REQUIRED COMPONENTS C)
-
 include(WeftFind)
+set(WEFT_FIND_ALL ON)
+
+find_package(Threads)
+find_package(ZLIB)
+find_package(OpenMP COMPONENTS C)
+find_package(MPI COMPONENTS C)
+foreach(name "Threads;threads of POSIX;libc6-dev" "ZLIB;zlib.h and libz;zlib1g-dev" "OpenMP_C;OpenMP in the C compiler;gcc"
+    "MPI_C;MPI: mpi.h, libmpi and mpicc;libopenmpi-dev;openmpi-bin")
+  list(POP_FRONT name found what)
+  if(NOT ${found}_FOUND)
+    weft_missing("${what}" "${name}")
+  endif()
+endforeach()
 weft_find(xxhash xxhash.h xxhash libxxhash-dev)
 weft_find(hwloc hwloc.h hwloc libhwloc-dev)
 weft_find(numa numa.h numa libnuma-dev)
@@ -29,3 +37,6 @@ if(WEFT_LZMA)
   target_link_libraries(weft_lzma INTERFACE LibLZMA::LibLZMA)
   target_compile_definitions(weft_lzma INTERFACE WEFT_HAVE_LZMA=1)
 endif()
+
+weft_missing_stop()
+set(WEFT_FIND_ALL OFF)

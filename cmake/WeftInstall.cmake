@@ -11,7 +11,10 @@ add_custom_command(TARGET weft POST_BUILD
 
 install(FILES ${generated}/weft.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES ${generated}/weft.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME weft)
-install(FILES python/weft_store.py python/weft_trees.py python/load_in_pyg.py DESTINATION ${CMAKE_INSTALL_DATADIR}/weft/python)
+if(TARGET weft_shared)
+  install(TARGETS weft_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
+install(DIRECTORY python/ DESTINATION ${CMAKE_INSTALL_DATADIR}/weft/python FILES_MATCHING PATTERN "*.py" PATTERN "py.typed")
 install(PROGRAMS scripts/slurm/weft.sbatch DESTINATION ${CMAKE_INSTALL_DATADIR}/weft/slurm)
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -9,10 +9,12 @@
  *     }
  *
  * Nothing goes to standard output; progress goes to the log on stderr (option quiet silences it).
+ * weft_train_watched() hands every epoch to the program, which may end the training with a checkpoint.
  */
 #ifndef WEFT_TRAINER_H
 #define WEFT_TRAINER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "weft/options.h"
@@ -63,6 +65,29 @@ typedef struct weft_train_result {
  * SIGXFSZ at the first write beyond it; a program that ignores that signal, as the command does, gets WEFT_ERR_IO.
  */
 weft_status weft_train(const weft_options *options, weft_train_result *result);
+
+/* One epoch of a training. Scores are fractions as in weft_train_result; NaN: the epoch was not evaluated, or the split
+ * has no labels. */
+typedef struct weft_train_epoch {
+    int run;                   /* from 0 */
+    int64_t epoch;             /* from 1 */
+    double loss;               /* mean over the epoch's rows, each before its own update */
+    double lr;                 /* learning rate of the last step; 0 where the model has none */
+    double epoch_s;            /* seconds of the training steps */
+    double train, valid, test; /* scores after the update */
+} weft_train_epoch;
+
+/* Functions of the program that a training calls, on the thread that called weft_train_watched; each may be NULL. */
+typedef struct weft_train_watch {
+    void *self; /* handed to both */
+    /* After every epoch, on every rank. The epoch is valid during the call. */
+    void (*on_epoch)(void *self, const weft_train_epoch *epoch);
+    /* After every step, on every rank: true on any rank ends the training with a checkpoint, and WEFT_STOPPED. */
+    bool (*asked_to_stop)(void *self);
+} weft_train_watch;
+
+/* weft_train(), and the program hears of each epoch. watch: NULL: as weft_train. Collective. */
+weft_status weft_train_watched(const weft_options *options, const weft_train_watch *watch, weft_train_result *result);
 
 #ifdef __cplusplus
 }

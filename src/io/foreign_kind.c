@@ -14,8 +14,7 @@
         "a Python pickle, " RUNS_CODE, "save plain arrays with numpy.savez (Planetoid: scripts/convert_planetoid; "    \
                                        "CIFAR: take its binary version)"                                               \
     }
-#define TORCH                                                                                                          \
-    "save a graph with from_pyg of python/weft_store.py or numpy.savez, weights with safetensors.torch.save_file"
+#define TORCH "save a graph with weft.Graph (from Python) or numpy.savez, weights with safetensors.torch.save_file"
 #define R_FILE                                                                                                         \
     {                                                                                                                  \
         "a file of R", TABLE " (write.csv), or a matrix with Matrix::writeMM"                                          \

@@ -151,7 +151,7 @@ typedef struct option_command {
     const option_catalog *catalog;
     const char *name;
     const char *summary;
-    const char *arguments; /* as shown in the usage line, e.g. "INPUT" */
+    const char *arguments; /* as shown in the usage line, e.g. "INPUT"; "[--FLAG RUN]": none without the flag */
     int min_arguments, max_arguments;
     const char
         *sections; /* comma separated, in help order; in a table "*" stands for the sections that name the command, and
@@ -274,6 +274,9 @@ bool option_serves(const option_row *row, const char *traits);
 /* "graphs or images": the column `serves` for readers. Returns text. */
 enum { OPTION_JOBS_MAX = 128 };
 const char *option_jobs_text(const option_row *row, char text[OPTION_JOBS_MAX]);
+
+/* The flag without which the command takes no argument, or OPTION_NONE. */
+option_id option_argument_flag(const option_command *command);
 
 /* argv[0] is the command's name. [out] options, freed with option_destroy. */
 weft_status option_parse(const option_command *command, int argc, char **argv, weft_options **options);

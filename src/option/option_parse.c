@@ -181,11 +181,25 @@ static bool acts_at_once(const weft_options *options)
     return option_is_set(options, OPT_HELP) || option_is_set(options, OPT_VERSION);
 }
 
+option_id option_argument_flag(const option_command *command)
+{
+    char name[OPTION_WORD_MAX];
+    return sscanf(command->arguments, "[--%63[a-z-] ", name) == 1 ? option_find(command, name, false) : OPTION_NONE;
+}
+
+/* Arguments that the command takes, as its options stand. */
+static int most_arguments(const weft_options *options)
+{
+    const option_id flag = option_argument_flag(options->command);
+    return flag == OPTION_NONE || option_flag(options, flag) ? options->command->max_arguments : 0;
+}
+
 /* An argument too many: most were meant for an option. */
 static weft_status fail_argument(const weft_options *options, const char *here)
 {
     const option_command *command = options->command;
-    const char *text = options->arguments[command->max_arguments];
+    const int most = most_arguments(options);
+    const char *text = options->arguments[most];
     option_id named = option_find(command, text, false);
     option_id id = named != OPTION_NONE ? named : command->catalog->of_argument(options, text);
     if (command == &command->catalog->bare) {
@@ -194,7 +208,7 @@ static weft_status fail_argument(const weft_options *options, const char *here)
     }
     if (id == OPTION_NONE) {
         return weft_fail(WEFT_ERR_USAGE, "%s: unexpected argument \"%s\"; it takes %s", here, text,
-                         command->max_arguments > 0 ? command->arguments : "options only");
+                         most > 0 ? command->arguments : "options only");
     }
     bool value = named == OPTION_NONE;
     return weft_fail(WEFT_ERR_USAGE, "%s: unexpected argument \"%s\": did you mean --%s%s%s?", here, text,
@@ -211,7 +225,7 @@ static weft_status check_argument_count(const weft_options *options)
     }
     WEFT_CHECK(options->argument_count >= command->min_arguments, WEFT_ERR_USAGE, "%s: %s is missing: %s --help", here,
                command->arguments, here);
-    return options->argument_count <= command->max_arguments ? WEFT_OK : fail_argument(options, here);
+    return options->argument_count <= most_arguments(options) ? WEFT_OK : fail_argument(options, here);
 }
 
 /* ---- environment ------------------------------------------------------------------------------------------------ */

@@ -1,4 +1,4 @@
-"""What test_arrays.sh runs: masks and labels as other programs write them, by `weft convert` and python/weft_store.py alike, and
+"""What test_arrays.sh runs: masks and labels as other programs write them, by `weft convert` and python/weft/store.py alike, and
 against values that are written down here."""
 
 import json

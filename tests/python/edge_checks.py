@@ -1,4 +1,4 @@
-"""What test_edges.sh runs: the edges of python/weft_store.py against sets of pairs, its memory, log and refusals."""
+"""What test_edges.sh runs: the edges of python/weft/store.py against sets of pairs, its memory, log and refusals."""
 
 import contextlib
 import io

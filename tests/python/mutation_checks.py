@@ -1,4 +1,4 @@
-"""What test_mutations.sh runs: damaged stores, checkpoints and metrics.jsonl read by python/weft_store.py. Only ValueError and
+"""What test_mutations.sh runs: damaged stores, checkpoints and metrics.jsonl read by python/weft/store.py. Only ValueError and
 OSError come out, and each names a file of the folder."""
 
 import json

@@ -1,4 +1,4 @@
-"""What test_store.sh runs: stores of python/weft_store.py against those of `weft convert`, and everything it refuses."""
+"""What test_store.sh runs: stores of python/weft/store.py against those of `weft convert`, and everything it refuses."""
 
 import filecmp
 import json

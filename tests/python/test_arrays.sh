@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Masks, labels and orders of bytes as other programs write them, by weft convert and python/weft_store.py alike; and damaged
+# Masks, labels and orders of bytes as other programs write them, by weft convert and python/weft/store.py alike; and damaged
 # stores, checkpoints and metrics, of which Python only hears ValueError and OSError with the file's name.
 # trees: release
 set -euo pipefail

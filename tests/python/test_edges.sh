@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Edges in python/weft_store.py: rows against sets of pairs, memory, what is told on stderr, warned about and refused.
+# Edges in python/weft/store.py: rows against sets of pairs, memory, what is told on stderr, warned about and refused.
 # Needs python3 with NumPy.
 # trees: release
 set -euo pipefail

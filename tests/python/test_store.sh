@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Stores written by python/weft_store.py are byte for byte those of weft convert, and train to the same bits; PyG and DGL
+# Stores written by python/weft/store.py are byte for byte those of weft convert, and train to the same bits; PyG and DGL
 # objects become stores; metrics are read. Needs python3 with NumPy; PyG and DGL where they are installed.
 # trees: release
 set -euo pipefail

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# python/weft_trees.py: trainings and answers beside the program's.
+# python/weft/trees.py: trainings and answers beside the program's.
 # trees: release
 # timeout: 120
 set -euo pipefail

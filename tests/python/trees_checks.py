@@ -1,4 +1,4 @@
-"""python/weft_trees.py beside the program: tables of arrays, mappings and DataFrames train as the same CSV file does, answers of NumPy
+"""python/weft/trees.py beside the program: tables of arrays, mappings and DataFrames train as the same CSV file does, answers of NumPy
 are those of `weft predict`, and what cannot be meant is refused. Arguments: the program."""
 
 import csv
@@ -125,7 +125,7 @@ else:
     assert weft_trees.train(coded, (count % 3 == 1).astype(int), trees=2, depth=1, weft=WEFT, quiet=True)._words[0] == {"0": 0, "1": 1, "2": 2}
 
 # ---- what is refused ----
-refused(weft_trees.WeftError, "unknown option --nonsense", lambda: weft_trees.train(x, kind, nonsense=3, weft=WEFT, quiet=True))
+refused(weft_trees.Error, "unknown option --nonsense", lambda: weft_trees.train(x, kind, nonsense=3, weft=WEFT, quiet=True))
 refused(ValueError, "train: y has 599 rows, and its x has 600", lambda: weft_trees.train(x, kind[:-1], weft=WEFT, quiet=True))
 refused(ValueError, "test: weight or group has 1 rows, and its x has 600", lambda: weft_trees.train(x, kind, weight=weight, test=(x, kind, [1])))
 refused(ValueError, "c2, row 3: inf", lambda: weft_trees.train(np.where(np.arange(N * 3).reshape(N, 3) == 10, np.inf, x), kind, weft=WEFT))

@@ -127,4 +127,19 @@ for schedule in cosine linear; do
     refused $schedule "--schedule $schedule spreads over --epochs 8" --schedule $schedule --epochs 16
     ends 0 --schedule $schedule --epochs 8 --run-dir $schedule --resume
 done
+
+# ---- --resume RUN: data and options are those of the run, but for those given ----
+count=1
+ends 0 --lr 0.02 --epochs 8 --run-dir typed-whole
+ends 0 --lr 0.02 --epochs 4 --run-dir typed
+"$weft" train --resume typed --epochs 8 >out 2>err || fail "--resume typed: $(cat err)"
+says "--lr 0.02 (of typed/run.json)"
+same_end typed-whole typed
+for case in "65:no options:broken" "66:holds no run:absent" "2:are two folders:typed --run-dir other" "2:unexpected argument:typed other"; do
+    IFS=: read -r code text words <<<"$case"
+    mkdir -p broken && echo '{}' >broken/run.json
+    "$weft" train --resume $words >out 2>err
+    [ $? -eq "$code" ] || fail "--resume $words: not refused with $code: $(cat err)"
+    says "$text"
+done
 echo "goes on longer"

@@ -312,7 +312,7 @@ weft_status reader_take_label_array(const char *name, const npy_array *array, ra
                name, raw->vertices, header->dims > 0 ? header->shape[0] : 1, header->dims);
     WEFT_CHECK(header->kind != 'S' && header->kind != 'U', WEFT_ERR_DATA,
                "%s: holds text; classes in words are read from a .csv (a line for each vertex) and by write_store of "
-               "python/weft_store.py, or numpy.unique(labels, return_inverse=True)[1] makes numbers of them",
+               "weft.store in Python, or numpy.unique(labels, return_inverse=True)[1] makes numbers of them",
                name);
     int64_t columns = header->dims == 2 ? header->shape[1] : 1;
     if (columns == 1 && header->kind != 'f') {

@@ -2,7 +2,7 @@
  * gnn/data/split/split_part.h: one part of a split (train, valid or test) as an array gives it: a list of vertices, or
  * masks.
  *
- * One rule decides, for n vertices (python/weft_store.py has the same):
+ * One rule decides, for n vertices (python/weft/store.py has the same):
  *
  *   bool                 [n], [n, k] or [k, n]: masks
  *   numbers [n, k] or [k, n]    of 0 and 1: masks

@@ -4,9 +4,11 @@
 #include "app/cli/command.h"
 #include "app/setup/signals.h"
 #include "app/setup/sync_setup.h"
+#include "app/train/resume_run.h"
 #include "app/train/train_job.h"
 #include "app/workload/workload_facts.h"
 #include "base/log.h"
+#include "machine/launcher.h"
 
 static void print_sync(const app_context *context, sync_shards shards)
 {
@@ -42,11 +44,10 @@ static void print_result(const train_job *job)
     }
 }
 
-weft_status app_train(const weft_options *options)
+static weft_status train(const weft_options *options)
 {
     app_context context = {.comm = NULL};
     train_job *job = NULL;
-    signals_open();
     WEFT_TRY(train_job_create(&job));
     job->stop = (train_stop){.asked = signals_asked, .training = signals_training, .remove = signals_remove_tree};
     weft_status status = app_context_open(options, &context);
@@ -60,5 +61,17 @@ weft_status app_train(const weft_options *options)
     }
     train_job_destroy(job);
     app_context_close(&context);
+    return status;
+}
+
+weft_status app_train(const weft_options *options)
+{
+    weft_options *resumed = NULL;
+    signals_open();
+    if (launcher_rank() == 0) { /* the other ranks receive its options */
+        WEFT_TRY(resume_run_options(options, &resumed));
+    }
+    const weft_status status = train(resumed != NULL ? resumed : options);
+    option_destroy(resumed);
     return status;
 }

@@ -12,12 +12,13 @@
 bool option_is_argument(const option_command *command, const char *name)
 {
     static const option_id given[] = {OPT_DATA, OPT_CHECKPOINT, OPT_RUN_DIR};
+    const bool takes = command->max_arguments > 0 && option_argument_flag(command) == OPTION_NONE;
     for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
-        if (command->max_arguments > 0 && option_find_any(command->catalog, name) == given[i]) {
+        if (takes && option_find_any(command->catalog, name) == given[i]) {
             return true;
         }
     }
-    return command->max_arguments > 0 && (option_same_name(name, "input") || option_same_name(name, "model-path"));
+    return takes && (option_same_name(name, "input") || option_same_name(name, "model-path"));
 }
 
 /* A run folder or a file of weights, as --checkpoint takes them. */

@@ -35,13 +35,14 @@ static const option_section sections[] = {
 };
 
 static const option_command commands[] = {
-    {NULL, "train", "train a model on every rank of the job", "", 0, 0,
+    {NULL, "train", "train a model on every rank of the job", "[--resume RUN]", 0, 1,
      "general,data,model,batches,*,training,communication,patience,run",
      "weft train --data synth:reddit,scale=0.01 --model sage --epochs 50\n"
      "mpirun -np 4 weft train --data reddit.weft --model gcn --hidden 64 --run-dir run\n"
      "weft train --data photos/ --model resnet-20 --batch-size 64 --augment flip\n"
      "mpirun -np 4 --map-by slot:PE=8 --bind-to core weft train --data reddit.weft\n"
-     "srun --mpi=pmix -n 4 -c 8 --cpu-bind=cores weft train --data reddit.weft"},
+     "srun --mpi=pmix -n 4 -c 8 --cpu-bind=cores weft train --data reddit.weft\n"
+     "weft train --resume weft-run-0001 --epochs 400"},
     {NULL, "convert", "make a store from a data set's files", "INPUT", 1, 1, "general,convert,columns",
      "weft convert cora.npz --out cora.weft\n"
      "weft convert minesweeper.npz --out minesweeper.weft --split-index 0\n"

@@ -396,6 +396,51 @@ static void training_returns_its_figures(void **state)
     weft_options_destroy(options);
 }
 
+/* What the watch of a training saw. */
+typedef struct seen {
+    int64_t epochs, stop_after;
+    double loss, valid;
+} seen;
+
+static void see_epoch(void *self, const weft_train_epoch *epoch)
+{
+    seen *s = self;
+    assert_int_equal(epoch->epoch, ++s->epochs);
+    s->loss = epoch->loss;
+    s->valid = epoch->valid;
+}
+
+static bool enough(void *self)
+{
+    const seen *s = self;
+    return s->stop_after > 0 && s->epochs + 1 >= s->stop_after; /* asked before the epoch is told */
+}
+
+/* A training that was asked to stop, and goes on, ends where one in one piece does. */
+static void a_watch_hears_of_epochs_and_stops(void **state)
+{
+    const char *path = in_folder(state, "watched.weft");
+    static ring r;
+    make_ring(&r);
+    ASSERT_OK(weft_graph_write(path, &r.arrays, false));
+    weft_train_result whole, stopped, rest;
+    seen all = {.stop_after = 0}, first = {.stop_after = 4}, last = {.epochs = 4};
+    weft_options *options = training(state, path, "watched");
+    ASSERT_OK(weft_train_watched(options, &(weft_train_watch){&all, see_epoch, enough}, &whole));
+    assert_int_equal(all.epochs, whole.epochs);
+    assert_true(all.loss > 0 && all.valid >= 0 && all.valid <= 1);
+
+    ASSERT_OK(weft_options_set(options, "run-dir", in_folder(state, "in-two")));
+    ASSERT_STATUS(weft_train_watched(options, &(weft_train_watch){&first, see_epoch, enough}, &stopped), WEFT_STOPPED);
+    ASSERT_MESSAGE("--resume");
+    assert_int_equal(first.epochs, 4);
+    ASSERT_OK(weft_options_set(options, "resume", "on"));
+    ASSERT_OK(weft_train_watched(options, &(weft_train_watch){&last, see_epoch, NULL}, &rest));
+    assert_int_equal(last.epochs, whole.epochs);
+    assert_true(last.loss == all.loss && rest.test_mean == whole.test_mean);
+    weft_options_destroy(options);
+}
+
 static void training_failures_return(void **state)
 {
     weft_train_result result;
@@ -462,11 +507,11 @@ static void failing_allocations_are_survived(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(options_take_names_and_texts),     cmocka_unit_test(config_files_give_way_to_the_program),
-        cmocka_unit_test(a_context_knows_its_place),        cmocka_unit_test(what_is_written_is_read_back),
-        cmocka_unit_test(wrong_arrays_are_refused),         cmocka_unit_test(partitions_are_what_they_report),
-        cmocka_unit_test(training_returns_its_figures),     cmocka_unit_test(training_failures_return),
-        cmocka_unit_test(failing_allocations_are_survived),
+        cmocka_unit_test(options_take_names_and_texts),      cmocka_unit_test(config_files_give_way_to_the_program),
+        cmocka_unit_test(a_context_knows_its_place),         cmocka_unit_test(what_is_written_is_read_back),
+        cmocka_unit_test(wrong_arrays_are_refused),          cmocka_unit_test(partitions_are_what_they_report),
+        cmocka_unit_test(training_returns_its_figures),      cmocka_unit_test(training_failures_return),
+        cmocka_unit_test(a_watch_hears_of_epochs_and_stops), cmocka_unit_test(failing_allocations_are_survived),
     };
     return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
 }

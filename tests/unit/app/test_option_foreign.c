@@ -244,6 +244,7 @@ static void test_arguments_that_are_options(void **state)
     fclose(file);
     refuse("train g", "weft train: unexpected argument \"g\": did you mean --data g?");
     refuse("train --epochs 3 synth:reddit", "did you mean --data synth:reddit?");
+    refuse("train --resume run h", "unexpected argument \"h\"");
     refuse("train --data g h", "unexpected argument \"h\"; it takes options only");
     refuse("train --data g epochs 3", "did you mean --epochs?");
     refuse("eval g", "did you mean --data g?");

@@ -19,7 +19,8 @@ rules = dict(line.rsplit(": ", 1) for line in ninja("targets", "all").splitlines
 inputs = set(ninja("inputs", "weft").splitlines())
 made = {name for name, rule in rules.items() if rule == rules["weft"]} | inputs
 wanted = re.findall(rf'"{re.escape(str(build))}/([^"]+)"', (build / "cmake_install.cmake").read_text())
-missing = [name for name in wanted if rules.get(name, "phony") != "phony" and name not in made and name != "weft"]
+whole = lambda name: name.split(".so")[0] + ".so" if ".so" in name else name  # links to a library are made with it
+missing = [name for name in wanted if rules.get(name, "phony") != "phony" and whole(name) not in made and name != "weft"]
 assert len(wanted) > 10 and "generated/weft.1" in wanted, wanted
 assert not missing, f"installed, but not made by the target weft: {missing}"
 CHECK
@@ -30,7 +31,7 @@ cmake --install "$build" --prefix "$work/first" >/dev/null
 mkdir "$work/a place"
 mv "$work/first" "$work/a place/prefix" # nothing in it may remember where it was installed
 prefix="$work/a place/prefix"
-for file in bin/weft share/man/man1/weft.1 share/bash-completion/completions/weft share/weft/python/weft_store.py \
+for file in bin/weft share/man/man1/weft.1 share/bash-completion/completions/weft share/weft/python/weft/store.py \
   share/weft/python/load_in_pyg.py share/weft/slurm/weft.sbatch share/doc/weft/LICENSE share/doc/weft/README.md \
   share/doc/weft/docs/options.md share/doc/weft/docs/examples/01_train.c include/weft/trainer.h; do
   [ -s "$prefix/$file" ] || { echo "$file is not installed"; exit 1; }
@@ -101,6 +102,22 @@ eval "\"$compiler\" -o \"$work/user/user.static\" \"$work/user/user.c\" $(pkg-co
 check "pkg-config --static" "$work/user/user.static"
 check pkg-config "$work/user/user.pc"
 check_training pkg-config "$work/user/train.pc"
+
+# libweft.so exports what the headers declare, and nothing else; the package beside it finds program and library.
+library=$(find "$prefix" -name libweft.so)
+sed -n 's/^[a-z].*[ *]\(weft_[a-z_]*\)(.*/\1/p' "$2"/include/weft/*.h | sort >"$work/declared"
+nm -D --defined-only "$library" | awk '{print $3}' | sort | diff "$work/declared" - || { echo "libweft.so exports other functions"; exit 1; }
+if python3 -c 'import numpy' 2>/dev/null; then
+  (cd "$work" && env -u WEFT PATH=/usr/bin:/bin PYTHONPATH="$prefix/share/weft/python" PYTHONDONTWRITEBYTECODE=1 "$(command -v python3)" - <<'PY'
+import os
+import weft
+found = weft.doctor(quiet=True)
+home = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(weft.__file__))))))
+assert all(os.path.realpath(found[name]).startswith(home + os.sep) for name in ("program", "library")), (home, found)
+PY
+  )
+  echo "installed package for Python: ok"
+fi
 
 "$prefix/bin/weft" --version >/dev/null
 echo "installed program: ok"

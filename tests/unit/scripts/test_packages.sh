@@ -85,3 +85,30 @@ expect "$work/sources" "Suites: bookworm$"
 expect "$work/calls" "install .*nvidia-cuda-toolkit g++-11"
 expect "$work/out" "CUDA 11.8 at nvcc compiles for: 60 90"
 echo "packages: ok"
+
+# Recipes of packaging/: the version is the project's, and every library that CMake asks for is named under one of its names.
+version=$(sed -n 's/^project(weft VERSION \([0-9.]*\) .*/\1/p' "$source_dir/CMakeLists.txt")
+recipes=$source_dir/packaging
+for file in conda/meta.yaml spack/packages/weft/package.py easybuild/weft-"$version"-foss-2023a.eb modules/weft.lua apptainer/weft.def; do
+  expect "$recipes/$file" "$version"
+done
+for names in 'hwloc' 'numactl' 'metis|METIS' 'xxhash|xxHash' 'zlib' 'xz|XZ|liblzma-devel' 'libjpeg-turbo' 'libpng' 'mpi|foss|openmpi' 'onednn|oneDNN'; do
+  for file in conda/meta.yaml spack/packages/weft/package.py easybuild/*.eb; do
+    grep -qE "$names" "$recipes"/$file || { echo "$file does not name $names"; exit 1; }
+  done
+done
+wanted=$(sed -n 's/^ *weft_find(\([a-z]*\) .*/\1/p' "$source_dir/cmake/WeftDependencies.cmake" | sort | tr '\n' ' ')
+[ "$wanted" = "dnnl hwloc jpeg metis numa png xxhash " ] || { echo "CMake asks for $wanted: name new ones in packaging/ and here"; exit 1; }
+python3 - "$recipes" <<'PY'
+import glob
+import sys
+for path in [*glob.glob(sys.argv[1] + "/spack/packages/*/package.py"), *glob.glob(sys.argv[1] + "/easybuild/*.eb")]:
+    compile(open(path, encoding="utf-8").read(), path, "exec")
+try:
+    import yaml
+except ImportError:
+    sys.exit(0)
+recipe = yaml.safe_load(open(sys.argv[1] + "/conda/meta.yaml", encoding="utf-8"))
+assert recipe["requirements"]["run"] == recipe["requirements"]["host"], recipe
+PY
+echo "recipes: ok"
