@@ -19,7 +19,7 @@
 #include <xxhash.h>
 
 #include "base/alloc.h"
-#include "base/file_sync.h"
+#include "base/disk/file_sync.h"
 
 enum { NAME_TRIES = 100 };
 
@@ -209,18 +209,6 @@ weft_status file_fail_output(int error_number, const char *path)
                      "%s: cannot be written: the folder %s takes no files (removed, or the kernel's own), or its "
                      "temporary file is gone: another program removed it",
                      path, folder);
-}
-
-static atomic_bool sync_later;
-
-void file_sync_later(bool later)
-{
-    atomic_store(&sync_later, later);
-}
-
-int file_sync(int fd)
-{
-    return atomic_load(&sync_later) || fsync(fd) == 0 || errno == EINVAL ? 0 : errno;
 }
 
 weft_status file_sync_parent(const char *path)

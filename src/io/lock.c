@@ -27,8 +27,8 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/disk/file_sync.h"
 #include "base/file.h"
-#include "base/file_sync.h"
 #include "base/log.h"
 #include "io/lock_record.h"
 

@@ -13,7 +13,7 @@
 #include "app/setup/shell.h"
 #include "app/version/versions.h"
 #include "app/workload/workload_facts.h"
-#include "base/file_sync.h"
+#include "base/disk/file_sync.h"
 #include "io/json.h"
 
 static double unix_seconds(void)

@@ -14,7 +14,7 @@
 #include "app/train/resume.h"
 #include "app/train/train_results.h"
 #include "base/clock.h"
-#include "base/file_sync.h"
+#include "base/disk/file_sync.h"
 #include "base/log.h"
 #include "base/trace/trace.h"
 

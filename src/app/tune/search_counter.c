@@ -91,7 +91,7 @@ static int64_t seats_for(const search_counter *counter, const desk_order *order)
     return (order->until - order->from) / desk_first_part(counter->desk);
 }
 
-/* Asks the desk until the seat has work, or there is none for it now. [out] order: over and waits, where it has none. */
+/* Asks the desk until the seat has work, or there is none for it now: then the order is over, or it waits. */
 static weft_status find_work(search_counter *counter, int seat, desk_order *order)
 {
     *order = (desk_order){.waits = true};

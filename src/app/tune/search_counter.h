@@ -1,8 +1,8 @@
 /*
  * app/tune/search_counter.h: rank 0's desk, asked by several threads: one call at a time, in one order.
  *
- * An answer goes out once its lines are on the disk. Threads that wait for the disk leave the desk to others, and one of
- * them waits for all: with many seats a wait for the disk serves many answers.
+ * An answer goes out once its lines are on the disk. Threads that wait for the disk leave the desk to others, and one
+ * of them waits for all: with many seats a wait for the disk serves many answers.
  */
 #pragma once
 

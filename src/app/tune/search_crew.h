@@ -33,7 +33,7 @@ typedef struct search_crew {
 weft_status crew_open(int seats, int most, search_crew *crew);
 void crew_close(search_crew *crew);
 void crew_rest(search_crew *crew, int seat);
-/* count: seats that the order is to have, at least 1; it gets up to as many. seat: a free one, which nobody waits for. */
+/* count: seats that the order is to have; it gets up to as many, at least 1. seat: a free one, awaited by nobody. */
 void crew_place(search_crew *crew, int seat, int64_t count, const desk_order *order);
 /* [out] order: with its number of seats. */
 bool crew_take(search_crew *crew, int seat, desk_order *order);

@@ -364,8 +364,9 @@ static weft_status make_teams(search_state *s, int size)
         fits = fits && elastic;
     }
     WEFT_CHECK(!elastic || s->teams > 1, WEFT_ERR_USAGE,
-               FLAG_ELASTIC ": %d ranks in groups of %d have no two groups that could train together: start more ranks, "
-                            "or leave it out",
+               FLAG_ELASTIC
+               ": %d ranks in groups of %d have no two groups that could train together: start more ranks, "
+               "or leave it out",
                comm_size(world), size);
     s->group = s->team[0];
     return WEFT_OK;

@@ -1,5 +1,5 @@
 /*
- * app/tune/search_link.h: how the seats that train trials reach the desk, which is rank 0's (app/tune/search_counter.h).
+ * app/tune/search_link.h: how the seats that train trials reach the desk of rank 0 (app/tune/search_counter.h).
  *
  * A seat's first rank asks for work. The first rank of those that train a part reports scores and says when the part is
  * over. Rank 0 asks its own desk, the others ask over a socket each, whose thread on rank 0 sleeps but for the time of

@@ -1,4 +1,4 @@
-/* app/tune/search_server.c: rank 0's side of a search's sockets, a thread for each other seat: see app/tune/search_link.h. */
+/* app/tune/search_server.c: rank 0's side of a search's sockets, a thread for each other seat. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>

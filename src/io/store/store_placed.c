@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "base/file_sync.h"
+#include "base/disk/file_sync.h"
 #include "io/npy_text.h"
 #include "io/store/store_writer.h"
 #include "io/zip/crc32.h"

@@ -1,4 +1,4 @@
-/* base/file_sync.h: waiting until what was written is on the disk. */
+/* base/disk/file_sync.h: waiting until what was written is on the disk. */
 #pragma once
 
 #include <stdbool.h>
