@@ -81,11 +81,40 @@ ok ranks 2 "$weft" tune "${how[@]}" --run-dir two
 facts one | awk -F, -v OFS=, '{ print $1, $2, $3 }' >a
 facts two | awk -F, -v OFS=, '{ print $1, $2, $3 }' >b
 cmp a b || fail "two ranks search otherwise: $(diff a b)"
+# A trial that goes on gets more ranks, and the same scores: first 1 epoch on a rank, then 2 on two, then 6 on four.
+ok "$weft" tune "${how[@]}" --grace 1 --trials 9 --run-dir plain
+ok ranks 4 "$weft" tune "${how[@]}" --grace 1 --trials 9 --elastic --run-dir elastic
+[ "$(facts elastic | cut -d, -f1-6)" = "$(facts plain | cut -d, -f1-6)" ] || fail "elastic ranks change scores: $(diff <(facts elastic) <(facts plain))"
+grew=$(sed -n -E 's/^best: trial ([0-9]+),.*/\1/p' out)
+[ "$(grep -o '"ranks": [0-9]*' "elastic/trial-$(printf %04d "$grew")/run.json" | cut -d' ' -f2 | tail -n +2 | tr '\n' ' ')" = "1 2 4 " ] ||
+    fail "the best trial was not trained on 1, 2 and 4 ranks: $(cat "elastic/trial-$(printf %04d "$grew")/run.json")"
+grep -q "ranks were idle for" out || fail "nothing says how idle ranks were: $(cat out)"
 ok ranks 4 "$weft" tune "${how[@]}" --scheduler fifo --ranks-per-trial 2 --run-dir groups
 [ "$(grep -c ,complete, groups/summary.csv)" = 6 ] || fail "groups of ranks left trials: $(cat groups/summary.csv)"
 [ "$(grep -c '"start"' groups/trials.jsonl)" = 6 ] || fail "a trial began twice"
 ok ranks 2 "$weft" tune "${how[@]}" --scheduler fifo --run-dir whole
 paste -d, <(cut -d, -f1,9- groups/summary.csv) <(cut -d, -f1,9- whole/summary.csv) | awk -F, '{ if ($2 != $(2 + NF / 2)) exit 1 }' || fail "groups try other configurations"
+
+# Any rank is killed at any moment, rank 0 as well, in every second case with a journal that ends within a line.
+ok ranks 2 "$weft" tune "${how[@]}" --scheduler fifo --ranks-per-trial 1 --run-dir pair
+pair() { cut -d, -f1-6,8- pair/summary.csv; }
+expected=$(pair)
+RANDOM=${WEFT_LONG:-7}
+for ((i = 0; i < (${WEFT_LONG:-0} > 0 ? 30 : 2); ++i)); do
+    rm -rf pair
+    timeout 60 mpirun --oversubscribe --bind-to none -np 2 "$weft" tune "${how[@]}" --scheduler fifo --ranks-per-trial 1 --run-dir pair >/dev/null 2>&1 &
+    job=$!
+    sleep "0.$((RANDOM % 9))$((RANDOM % 10))"
+    mapfile -t all < <(pgrep -f -- "^$weft tune space.toml .*--run-dir pair\$")
+    [ ${#all[@]} -eq 0 ] || kill -9 "${all[RANDOM % ${#all[@]}]}" 2>/dev/null
+    wait $job
+    code=$?
+    [ $code -ne 124 ] || fail "a search of which a rank was killed goes on for a minute"
+    [ ! -s pair/trials.jsonl ] || [ $((i % 2)) -eq 0 ] || truncate -s -$((1 + RANDOM % 60)) pair/trials.jsonl
+    ok ranks 2 "$weft" tune "${how[@]}" --scheduler fifo --ranks-per-trial 1 --run-dir pair --resume
+    [ "$(pair)" = "$expected" ] || fail "a search of which a rank was killed ends otherwise: $(diff <(pair) <(echo "$expected"))"
+    [ "$(grep -c '"start"' pair/trials.jsonl)" = 6 ] || fail "a trial of a search that was killed began twice"
+done
 
 # ---- more trials, and one that the user ends ----
 cp -r one more
@@ -142,6 +171,8 @@ refused 2 "lr and learning-rate are one option" "$weft" tune aliases.toml "${how
 refused 2 "lr is searched and has the value 0.05 as well" "$weft" tune "${how[@]}" --lr 0.05 --run-dir no
 refused 2 "name the space" "$weft" tune --data synth:quickstart --run-dir no
 refused 2 "pbt" "$weft" tune "${how[@]}" --scheduler pbt --run-dir no
+refused 2 "trains each in one go" "$weft" tune "${how[@]}" --scheduler fifo --elastic --run-dir no
+refused 2 "no two groups" "$weft" tune "${how[@]}" --elastic --run-dir no
 refused 2 "no first rung" "$weft" tune "${how[@]}" --scheduler fifo --grace 3 --run-dir no
 refused 2 "the first 3 trials are refused" "$weft" tune "${how[@]}" --metric rmse --run-dir vain
 [ ! -e no ] || fail "a search that was refused leaves a folder"
