@@ -1,4 +1,4 @@
-/* Which ranks train a part of a trial: blocks of free neighbours, one order that waits for its seats, nobody given twice. */
+/* Which ranks train a part of a trial: blocks of free neighbours; one order waits for seats; nobody is given two. */
 #include "app/tune/search_crew.h"
 #include "base/philox.h"
 #include "support/test.h"
@@ -65,8 +65,8 @@ static void test_free_neighbours_begin_at_once(void **state)
 
 enum { SEATS = 16, ROUNDS = 20000 };
 
-/* Seats begin and end parts in a random order. Each order is taken by as many seats as it says, which are neighbours, and
- * when no more orders come nobody is left waiting. */
+/* Seats begin and end parts in a random order. Each order is taken by as many seats as it says, which are neighbours,
+ * and when no more orders come nobody is left waiting. */
 static void test_random_crews(void **state)
 {
     (void)state;
