@@ -55,6 +55,24 @@ assert curve["x"] == list(range(1, len(curve["x"]) + 1)) and abs(max(curve["y"])
 assert all(0 <= v <= 100 for v in kinds["What each setting explains of the score by itself"]["series"][0]["values"])
 PY
 
+python=${WEFT_PEERS_VENV:-/nowhere}/bin/python
+if [ -x "$python" ] && "$python" -c "import optuna" 2>/dev/null; then
+    "$python" - one 2>/dev/null <<'PY' || fail "Optuna does not read the search as summary.csv says it"
+import csv, math, sys, optuna
+rows = list(csv.DictReader(open(sys.argv[1] + "/summary.csv")))
+storage = optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend(sys.argv[1] + "/optuna.log"))
+study = optuna.load_study(study_name=None, storage=storage)
+assert study.direction.name == "MAXIMIZE" and len(study.trials) == len(rows)
+for row, trial in zip(rows, study.trials):
+    assert trial.state.name == {"complete": "COMPLETE", "paused": "PRUNED"}[row["state"]], trial
+    assert abs(trial.value - float(row["best_score"])) < 1e-6 and max(trial.intermediate_values) == int(row["epochs"])
+    assert trial.params["hidden"] == row["hidden"] and math.isclose(trial.params["lr"], float(row["lr"]), rel_tol=1e-9)
+    assert abs(trial.duration.total_seconds() - float(row["seconds"])) < 0.002
+    optuna.distributions.check_distribution_compatibility(trial.distributions["lr"], optuna.distributions.FloatDistribution(1e-3, 0.1, log=True))
+assert study.best_trial.number == max(study.best_trials, key=lambda t: t.value).number
+PY
+fi
+
 # ---- ends that come early ----
 for seconds in 0.4 0.9 1.5; do
     timeout -s KILL $seconds "$weft" tune "${how[@]}" --run-dir killed >/dev/null 2>&1

@@ -184,6 +184,7 @@ weft_status search_write(search_state *s)
     WEFT_TRY(desk_best(&s->desk, &best));
     WEFT_TRY(write_csv(s));
     WEFT_TRY(search_write_page(s));
+    WEFT_TRY(search_write_optuna(s));
     return best >= 0 ? write_best(s, best) : WEFT_OK;
 }
 

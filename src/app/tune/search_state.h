@@ -85,5 +85,7 @@ typedef struct search_ranked {
 int search_rank_trials(const search_state *s, search_ranked *order);
 /* search.json, for weft report (app/tune/search_page.c). */
 weft_status search_write_page(search_state *s);
+/* optuna.log (app/tune/search_optuna.c). */
+weft_status search_write_optuna(const search_state *s);
 weft_status search_write(search_state *s);
 weft_status search_print(search_state *s);
