@@ -3,8 +3,8 @@
  *
  *     optuna-dashboard search/optuna.log
  *
- * A line an operation (op_code): 0 the study, 4 a trial with its parameters, 7 a score, 6 how a trial ended. Choices are
- * words, as options are given. A trial that pauses or was stopped is PRUNED there. All trials end when the file is
+ * A line an operation (op_code): 0 the study, 4 a trial with its parameters, 7 a score, 6 how a trial ended. Choices
+ * are words, as options are given. A trial that pauses or was stopped is PRUNED there. All trials end when the file is
  * written, and begin as long before as they trained.
  */
 #include <math.h>
