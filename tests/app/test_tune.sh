@@ -74,7 +74,7 @@ PY
 fi
 
 # ---- ends that come early ----
-for seconds in 0.4 0.9 1.5; do
+for seconds in 0.5 1.2; do
     timeout -s KILL $seconds "$weft" tune "${how[@]}" --run-dir killed >/dev/null 2>&1
     [ ! -d killed ] || ok "$weft" tune "${how[@]}" --run-dir killed --resume
     [ -d killed ] || ok "$weft" tune "${how[@]}" --run-dir killed
