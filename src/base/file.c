@@ -19,6 +19,7 @@
 #include <xxhash.h>
 
 #include "base/alloc.h"
+#include "base/disk/file_sync.h"
 
 enum { NAME_TRIES = 100 };
 
@@ -223,10 +224,9 @@ weft_status file_sync_folder(const char *path)
     if (fd < 0) {
         return file_fail_output(errno, path);
     }
-    /* Some network file systems cannot sync a folder; they say EINVAL, and the rename is as durable as they make it. */
-    weft_status status = fsync(fd) != 0 && errno != EINVAL ? weft_fail_errno(errno, path) : WEFT_OK;
+    const int error = file_sync(fd);
     close(fd);
-    return status;
+    return error == 0 ? WEFT_OK : weft_fail_errno(error, path);
 }
 
 void file_host(char host[FILE_HOST_BYTES])
@@ -306,9 +306,8 @@ static void free_hash(file_writer *writer)
 static weft_status finish_stream(file_writer *writer)
 {
     int error_number = ferror(writer->stream) != 0 ? EIO : 0;
-    if (fflush(writer->stream) != 0 || (fsync(fileno(writer->stream)) != 0 && errno != EINVAL)) {
-        error_number = errno;
-    }
+    const int synced = fflush(writer->stream) != 0 ? errno : file_sync(fileno(writer->stream));
+    error_number = error_number == 0 ? synced : error_number;
     if (fclose(writer->stream) != 0 && error_number == 0) {
         error_number = errno;
     }

@@ -27,6 +27,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/disk/file_sync.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "io/lock_record.h"
@@ -146,7 +147,7 @@ static int write_record(int fd, const lock_record *record)
         }
         done += n > 0 ? (size_t)n : 0;
     }
-    return fsync(fd) != 0 && errno != EINVAL ? errno : 0;
+    return file_sync(fd);
 }
 
 /* *made: the file is ours; otherwise one of that name was there. */

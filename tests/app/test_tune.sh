@@ -55,8 +55,26 @@ assert curve["x"] == list(range(1, len(curve["x"]) + 1)) and abs(max(curve["y"])
 assert all(0 <= v <= 100 for v in kinds["What each setting explains of the score by itself"]["series"][0]["values"])
 PY
 
+python=${WEFT_PEERS_VENV:-/nowhere}/bin/python
+if [ -x "$python" ] && "$python" -c "import optuna" 2>/dev/null; then
+    "$python" - one 2>/dev/null <<'PY' || fail "Optuna does not read the search as summary.csv says it"
+import csv, math, sys, optuna
+rows = list(csv.DictReader(open(sys.argv[1] + "/summary.csv")))
+storage = optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend(sys.argv[1] + "/optuna.log"))
+study = optuna.load_study(study_name=None, storage=storage)
+assert study.direction.name == "MAXIMIZE" and len(study.trials) == len(rows)
+for row, trial in zip(rows, study.trials):
+    assert trial.state.name == {"complete": "COMPLETE", "paused": "PRUNED"}[row["state"]], trial
+    assert abs(trial.value - float(row["best_score"])) < 1e-6 and max(trial.intermediate_values) == int(row["epochs"])
+    assert trial.params["hidden"] == row["hidden"] and math.isclose(trial.params["lr"], float(row["lr"]), rel_tol=1e-9)
+    assert abs(trial.duration.total_seconds() - float(row["seconds"])) < 0.002
+    optuna.distributions.check_distribution_compatibility(trial.distributions["lr"], optuna.distributions.FloatDistribution(1e-3, 0.1, log=True))
+assert study.best_trial.number == max(study.best_trials, key=lambda t: t.value).number
+PY
+fi
+
 # ---- ends that come early ----
-for seconds in 0.4 0.9 1.5; do
+for seconds in 0.5 1.2; do
     timeout -s KILL $seconds "$weft" tune "${how[@]}" --run-dir killed >/dev/null 2>&1
     [ ! -d killed ] || ok "$weft" tune "${how[@]}" --run-dir killed --resume
     [ -d killed ] || ok "$weft" tune "${how[@]}" --run-dir killed
@@ -81,11 +99,52 @@ ok ranks 2 "$weft" tune "${how[@]}" --run-dir two
 facts one | awk -F, -v OFS=, '{ print $1, $2, $3 }' >a
 facts two | awk -F, -v OFS=, '{ print $1, $2, $3 }' >b
 cmp a b || fail "two ranks search otherwise: $(diff a b)"
+# A trial that goes on gets more ranks, and the same scores: 1 epoch on a rank, 2 on two, 6 on four. Rungs of hyperband wait for all their
+# trials, so that any number of groups decides alike.
+ok "$weft" tune "${how[@]}" --grace 1 --trials 1 --run-dir plan111
+ok ranks 4 "$weft" tune "${how[@]}" --grace 1 --trials 1 --run-dir plan444
+ok ranks 4 "$weft" tune "${how[@]}" --grace 1 --trials 1 --elastic --run-dir plan124
+python3 - <<'PY' || fail "plans of ranks give trials of other trajectories"
+import json, math
+def lines(plan):
+    return [json.loads(line) for line in open(f"plan{plan}/trial-0000/metrics.jsonl")]
+for plan in "111", "444", "124":
+    starts = [s["ranks"] for s in json.load(open(f"plan{plan}/trial-0000/run.json"))["starts"]]
+    assert starts == [int(c) for c in plan], (plan, starts)
+    assert len(lines(plan)) == 9
+    for a, b in zip(lines("111"), lines(plan)):
+        assert a["epoch"] == b["epoch"] and math.isclose(a["loss"], b["loss"], rel_tol=1e-4) and a["valid"] == b["valid"], (plan, a, b)
+PY
+ok "$weft" tune "${how[@]}" --scheduler hyperband --trials 9 --run-dir plain
+ok ranks 4 "$weft" tune "${how[@]}" --scheduler hyperband --trials 9 --elastic --run-dir elastic
+[ "$(facts elastic | cut -d, -f1-6)" = "$(facts plain | cut -d, -f1-6)" ] || fail "elastic ranks change scores: $(diff <(facts elastic) <(facts plain))"
+grep -q "ranks were idle for" out || fail "nothing says how idle ranks were: $(cat out)"
 ok ranks 4 "$weft" tune "${how[@]}" --scheduler fifo --ranks-per-trial 2 --run-dir groups
 [ "$(grep -c ,complete, groups/summary.csv)" = 6 ] || fail "groups of ranks left trials: $(cat groups/summary.csv)"
 [ "$(grep -c '"start"' groups/trials.jsonl)" = 6 ] || fail "a trial began twice"
 ok ranks 2 "$weft" tune "${how[@]}" --scheduler fifo --run-dir whole
 paste -d, <(cut -d, -f1,9- groups/summary.csv) <(cut -d, -f1,9- whole/summary.csv) | awk -F, '{ if ($2 != $(2 + NF / 2)) exit 1 }' || fail "groups try other configurations"
+
+# Any rank is killed at any moment, rank 0 as well, in every second case with a journal that ends within a line.
+ok ranks 2 "$weft" tune "${how[@]}" --scheduler fifo --ranks-per-trial 1 --run-dir pair
+pair() { cut -d, -f1-6,8- pair/summary.csv; }
+expected=$(pair)
+RANDOM=${WEFT_LONG:-7}
+for ((i = 0; i < (${WEFT_LONG:-0} > 0 ? 30 : 2); ++i)); do
+    rm -rf pair
+    timeout 60 mpirun --oversubscribe --bind-to none -np 2 "$weft" tune "${how[@]}" --scheduler fifo --ranks-per-trial 1 --run-dir pair >/dev/null 2>&1 &
+    job=$!
+    sleep "0.$((RANDOM % 9))$((RANDOM % 10))"
+    mapfile -t all < <(pgrep -f -- "^$weft tune space.toml .*--run-dir pair\$")
+    [ ${#all[@]} -eq 0 ] || kill -9 "${all[RANDOM % ${#all[@]}]}" 2>/dev/null
+    wait $job
+    code=$?
+    [ $code -ne 124 ] || fail "a search of which a rank was killed goes on for a minute"
+    [ ! -s pair/trials.jsonl ] || [ $((i % 2)) -eq 0 ] || truncate -s -$((1 + RANDOM % 60)) pair/trials.jsonl
+    ok ranks 2 "$weft" tune "${how[@]}" --scheduler fifo --ranks-per-trial 1 --run-dir pair --resume
+    [ "$(pair)" = "$expected" ] || fail "a search of which a rank was killed ends otherwise: $(diff <(pair) <(echo "$expected"))"
+    [ "$(grep -c '"start"' pair/trials.jsonl)" = 6 ] || fail "a trial of a search that was killed began twice"
+done
 
 # ---- more trials, and one that the user ends ----
 cp -r one more
@@ -142,6 +201,8 @@ refused 2 "lr and learning-rate are one option" "$weft" tune aliases.toml "${how
 refused 2 "lr is searched and has the value 0.05 as well" "$weft" tune "${how[@]}" --lr 0.05 --run-dir no
 refused 2 "name the space" "$weft" tune --data synth:quickstart --run-dir no
 refused 2 "pbt" "$weft" tune "${how[@]}" --scheduler pbt --run-dir no
+refused 2 "trains each in one go" "$weft" tune "${how[@]}" --scheduler fifo --elastic --run-dir no
+refused 2 "no two groups" "$weft" tune "${how[@]}" --elastic --run-dir no
 refused 2 "no first rung" "$weft" tune "${how[@]}" --scheduler fifo --grace 3 --run-dir no
 refused 2 "the first 3 trials are refused" "$weft" tune "${how[@]}" --metric rmse --run-dir vain
 [ ! -e no ] || fail "a search that was refused leaves a folder"

@@ -77,6 +77,14 @@ weft_status journal_end(journal *j);
  * disk is full or failed: nobody may be answered, and the journal keeps the lines before. */
 weft_status journal_commit(journal *j);
 
+/*
+ * The two halves of a commit, for those who answer several askers: journal_write writes the lines since the last write,
+ * and journal_sync waits until what was written before is on disk. journal_sync alone may run beside the other
+ * functions, in one thread at a time. After its failure nobody may be answered, and the journal is only closed.
+ */
+weft_status journal_write(journal *j);
+weft_status journal_sync(const journal *j);
+
 /* Lines so far, those included that are not committed yet. */
 int64_t journal_lines(const journal *j);
 /* Bytes of the file. */

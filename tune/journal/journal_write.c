@@ -89,7 +89,7 @@ done:
 
 /* ---- the file ---- */
 
-static weft_status write_whole(const journal *j)
+static weft_status write_group(const journal *j)
 {
     for (size_t done = 0; done < j->group_bytes;) {
         const ssize_t n = write(j->fd, j->group + done, j->group_bytes - done);
@@ -99,15 +99,22 @@ static weft_status write_whole(const journal *j)
             return file_fail_output(errno, j->path);
         }
     }
+    return WEFT_OK;
+}
+
+weft_status journal_sync(const journal *j)
+{
     return fdatasync(j->fd) == 0 ? WEFT_OK : file_fail_output(errno, j->path);
 }
 
-weft_status journal_commit(journal *j)
+/* waits: until the lines are on the disk. A group that fails is taken back. */
+static weft_status put_group(journal *j, bool waits)
 {
     if (j->group_bytes == 0) {
         return WEFT_OK;
     }
-    const weft_status status = write_whole(j);
+    weft_status status = write_group(j);
+    status = status == WEFT_OK && waits ? journal_sync(j) : status;
     if (status != WEFT_OK) {
         /* If this fails too, the torn line is left out by whoever resumes. */
         (void)!ftruncate(j->fd, (off_t)j->bytes);
@@ -116,6 +123,16 @@ weft_status journal_commit(journal *j)
     j->bytes += (int64_t)j->group_bytes;
     j->group_bytes = 0;
     return WEFT_OK;
+}
+
+weft_status journal_write(journal *j)
+{
+    return put_group(j, false);
+}
+
+weft_status journal_commit(journal *j)
+{
+    return put_group(j, true);
 }
 
 static weft_status write_first(journal *j, const char *space)

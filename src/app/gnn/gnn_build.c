@@ -12,6 +12,7 @@
 #include "gnn/layers/aggregate.h"
 #include "gnn/layers/fixed_range.h"
 #include "gnn/smooth.h"
+#include "hal/spmm_least.h"
 
 /* Of any vertex: looked through after a failure only. */
 static bool has_labels(const weft_graph *graph)
@@ -177,7 +178,7 @@ weft_status gnn_build(workload *work)
     WEFT_TRY(comm_agree(context->comm, status));
     activity_begin(ACTIVITY_PREPARE);
     load_watch watch = {.look = NULL};
-    if (job->forms.kept && !job->forms.remembered) {
+    if (job->forms.kept && !job->forms.remembered && data->part.edges >= HAL_SPMM_LEAST) {
         load_watch_begin(&watch);
     }
     status = create_model(work);

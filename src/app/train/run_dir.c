@@ -13,6 +13,7 @@
 #include "app/setup/shell.h"
 #include "app/version/versions.h"
 #include "app/workload/workload_facts.h"
+#include "base/disk/file_sync.h"
 #include "io/json.h"
 
 static double unix_seconds(void)
@@ -339,8 +340,8 @@ weft_status run_dir_write_epoch(run_dir *dir, const train_epoch *epoch)
 weft_status run_dir_sync(run_dir *dir)
 {
     WEFT_TRY(file_lock_check(dir->folder.lock));
-    bool good = fflush(dir->metrics) == 0 && (fsync(fileno(dir->metrics)) == 0 || errno == EINVAL);
-    return good ? WEFT_OK : weft_fail_errno(errno, "metrics.jsonl");
+    const int error = fflush(dir->metrics) != 0 ? errno : file_sync(fileno(dir->metrics));
+    return error == 0 ? WEFT_OK : weft_fail_errno(error, "metrics.jsonl");
 }
 
 weft_status run_dir_close(run_dir *dir, const app_context *context, weft_status exit)

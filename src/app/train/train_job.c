@@ -14,6 +14,7 @@
 #include "app/train/resume.h"
 #include "app/train/train_results.h"
 #include "base/clock.h"
+#include "base/disk/file_sync.h"
 #include "base/log.h"
 #include "base/trace/trace.h"
 
@@ -31,10 +32,11 @@ static weft_status adopt_moments(train_job *job)
     return WEFT_OK;
 }
 
-/* Rank 0: metrics.jsonl reaches as far as the checkpoint that is about to be written. */
+/* Rank 0: metrics.jsonl reaches as far as the checkpoint that is about to be written, and both are on the disk. */
 static weft_status sync_run_dir(void *self)
 {
     train_job *job = self;
+    file_sync_later(false);
     return run_dir_sync(&job->dir);
 }
 
@@ -152,6 +154,7 @@ static weft_status begin_fit(train_job *job)
     WEFT_TRY(threshold_asked(o, NULL, &threshold));
     WEFT_TRY(sync_setup_check(o));
     WEFT_TRY(choices_of(context, workload_of(o)->choice, &choices));
+    file_sync_later(job->passing && comm_rank(context->comm) == 0);
     return resume_plan(o, job->started, &job->checkpoints);
 }
 
@@ -237,6 +240,7 @@ static weft_status close_files(train_job *job, weft_status status)
     }
     train_events_close(&job->events);
     weft_status closed = run_dir_close(&job->dir, job->context, status);
+    file_sync_later(false);
     if (status == WEFT_OK) {
         return closed;
     }

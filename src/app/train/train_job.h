@@ -42,7 +42,8 @@ typedef struct train_job {
     train_stop stop;
     const train_observer *observers; /* the caller's, which hear of every fit; NULL: none */
     bool keeps;                      /* the data stay open over several fits; set before train_job_open */
-    bool passing;                    /* one fit of many: no checkpoint at its end, and nobody looks at other programs */
+    /* One fit of many: it ends without a checkpoint, its results wait for no disk, nobody looks at other programs. */
+    bool passing;
     workload work;
     /* The context's options when the job was opened. */
     const weft_options *first;

@@ -4,13 +4,14 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/grow.h"
 #include "base/log.h"
 #include "base/number.h"
 #include "base/text/append.h"
 
-enum { BASE_BYTES = 1 << 16, CANCEL_BYTES = 1 << 16 };
+enum { BASE_BYTES = 1 << 16, CANCEL_BYTES = 4096 };
 
 /* ---- the two that decide ----------------------------------------------------------------------------------------- */
 
@@ -317,33 +318,41 @@ static weft_status hear_line(search_desk *d, const char *path, const char *line,
     return t->state == SCHED_PAUSED ? cancel(d, (int)trial) : WEFT_OK;
 }
 
-/* Lines of the file behind those that were read before. */
+/* text: the file behind what was read before. A line that is not whole yet is read once more, unless it is no line. */
 static weft_status hear_lines(search_desk *d, const char *path, const char *text, size_t bytes)
 {
-    const char *line = text + (d->cancel_bytes <= bytes ? d->cancel_bytes : 0), *stop;
-    while ((stop = strchr(line, '\n')) != NULL) {
+    const char *line = text, *stop;
+    while ((stop = memchr(line, '\n', bytes - (size_t)(line - text))) != NULL) {
         WEFT_TRY(hear_line(d, path, line, stop));
         line = stop + 1;
-        d->cancel_bytes = (size_t)(line - text);
     }
+    if (line == text && bytes == CANCEL_BYTES) {
+        log_warn("%s: %d bytes without an end of line are left out: a line has one number", path, CANCEL_BYTES);
+        line += bytes;
+    }
+    d->cancel_bytes += line - text;
     return WEFT_OK;
 }
 
+/* A file that became shorter is another one. */
 static weft_status hear_user(search_desk *d)
 {
-    char path[FILE_PATH_MAX], *text = NULL;
-    size_t bytes = 0;
-    if (file_path(path, "%s/cancel", d->folder) != WEFT_OK || !file_exists(path)) {
+    char path[FILE_PATH_MAX], text[CANCEL_BYTES];
+    struct stat facts;
+    int fd = -1;
+    WEFT_TRY(file_path(path, "%s/cancel", d->folder));
+    if (stat(path, &facts) != 0 || facts.st_size == d->cancel_bytes) {
         return WEFT_OK;
     }
-    if (file_read_text(path, CANCEL_BYTES, &text, &bytes) != WEFT_OK) {
+    d->cancel_bytes = facts.st_size < d->cancel_bytes ? 0 : d->cancel_bytes;
+    if (file_open(path, &fd, &facts) != WEFT_OK) {
         log_warn("trials that are to end: %s", weft_error_message());
         weft_error_clear();
         return WEFT_OK;
     }
-    const weft_status status = hear_lines(d, path, text, bytes);
-    weft_free(text);
-    return status;
+    const ssize_t bytes = file_read_at(fd, d->cancel_bytes, text, sizeof text);
+    (void)close(fd);
+    return bytes > 0 ? hear_lines(d, path, text, (size_t)bytes) : WEFT_OK;
 }
 
 /* ---- work -------------------------------------------------------------------------------------------------------- */
@@ -393,12 +402,12 @@ weft_status desk_next(search_desk *d, desk_order *order)
     WEFT_TRY(hear_user(d));
     WEFT_TRY(find_running(d, order, &found));
     if (found) {
-        return journal_commit(d->journal);
+        return WEFT_OK;
     }
     WEFT_TRY(sched_next(d->sched, &work));
     *order = (desk_order){.over = work.action == SCHED_DONE, .waits = work.action == SCHED_WAIT};
     if (order->over || order->waits) {
-        return journal_commit(d->journal);
+        return WEFT_OK;
     }
     WEFT_TRY(work.action == SCHED_START ? suggest(d) : WEFT_OK);
     WEFT_TRY(sched_log_work(d->journal, &work, &json));
@@ -407,7 +416,7 @@ weft_status desk_next(search_desk *d, desk_order *order)
     }
     WEFT_TRY(journal_end(d->journal));
     *order = order_of(d, work.trial, work.from, work.until);
-    return journal_commit(d->journal);
+    return WEFT_OK;
 }
 
 weft_status desk_report(search_desk *d, int trial, int64_t epoch, double score, bool *stops)
@@ -420,8 +429,7 @@ weft_status desk_report(search_desk *d, int trial, int64_t epoch, double score, 
     WEFT_TRY(hear_user(d));
     if (sched_trial_at(d->sched, trial)->state == SCHED_RUNNING && d->trial[trial].ends) {
         *stops = true;
-        WEFT_TRY(cancel(d, trial));
-        return journal_commit(d->journal);
+        return cancel(d, trial);
     }
     if (!news || sched_trial_at(d->sched, trial)->state != SCHED_RUNNING) {
         return WEFT_OK;
@@ -432,8 +440,7 @@ weft_status desk_report(search_desk *d, int trial, int64_t epoch, double score, 
     json_bool(json, "lower", d->lower);
     WEFT_TRY(journal_end(d->journal));
     *stops = decision != SCHED_CONTINUE;
-    WEFT_TRY(*stops ? tell_searcher(d, trial) : WEFT_OK);
-    return *stops ? journal_commit(d->journal) : WEFT_OK;
+    return *stops ? tell_searcher(d, trial) : WEFT_OK;
 }
 
 weft_status desk_end(search_desk *d, int trial, double seconds, const char *failed)
@@ -453,8 +460,13 @@ weft_status desk_end(search_desk *d, int trial, double seconds, const char *fail
         (void)snprintf(d->trial[trial].failed, DESK_WORDS, "%s", failed);
         json_text(json, "failed", d->trial[trial].failed);
     }
-    WEFT_TRY(journal_end(d->journal));
-    return journal_commit(d->journal);
+    return journal_end(d->journal);
+}
+
+int64_t desk_first_part(const search_desk *d)
+{
+    const sched_desc *desc = sched_desc_of(d->sched);
+    return epochs_of(d, desc->grace > 0 ? desc->grace : desc->max_resource);
 }
 
 weft_status desk_best(search_desk *d, int *trial)

@@ -3,10 +3,12 @@
  * trains, and the journal that brings all of it back.
  *
  *     desk_open                       the search's folder: a new journal, or one that is read again
- *     desk_next(&order)               what the ranks train next; the journal has it before it is returned
+ *     desk_next(&order)               what the ranks train next
  *     desk_report(trial, ...)         a score; the answer says whether the trial trains on
  *     desk_fail(trial, ...)           a trial that cannot be trained is a result, too
  *     desk_close
+ *
+ * Nobody acts on an answer before the journal is committed: the caller's duty, who commits for several answers at once.
  *
  * A file `cancel` in the search's folder has numbers of trials that the user ends, a line each: those that pause end at
  * once, those that train at their next score.
@@ -43,6 +45,7 @@ typedef struct desk_order {
     int trial;
     int64_t from, until; /* epochs */
     uint64_t seed;
+    int seats; /* that train it together (app/tune/search_crew.h), set by who gives it to them */
 } desk_order;
 
 typedef struct search_desk {
@@ -57,10 +60,10 @@ typedef struct search_desk {
     int trials, room;
     desk_score *score; /* [scores] all reports, in their order */
     int scores, score_room;
-    int known;           /* trials of a journal that was read again */
-    int again;           /* of those, trials below this were looked at for those that ran when it ended */
-    size_t cancel_bytes; /* of the file `cancel` that were read */
-    bool lower;          /* a lower score is the better one, for those who print */
+    int known;            /* trials of a journal that was read again */
+    int again;            /* of those, trials below this were looked at for those that ran when it ended */
+    int64_t cancel_bytes; /* of the file `cancel` that were read */
+    bool lower;           /* a lower score is the better one, for those who print */
 } search_desk;
 
 /* What options say of who suggests configurations; repeats: a configuration may be trained more than once. */
@@ -84,5 +87,7 @@ weft_status desk_next(search_desk *desk, desk_order *order);
 weft_status desk_report(search_desk *desk, int trial, int64_t epoch, double score, bool *stops);
 /* The trial's part is over: seconds that it took; failed: NULL, or why it will never go on. */
 weft_status desk_end(search_desk *desk, int trial, double seconds, const char *failed);
+/* Epochs of the shortest part of a training: up to the first rung, where there are rungs. */
+int64_t desk_first_part(const search_desk *desk);
 /* [out] trial: the one that is taken for the best, -1: none has a score. */
 weft_status desk_best(search_desk *desk, int *trial);

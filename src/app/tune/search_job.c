@@ -2,6 +2,7 @@
  * search_desk.c, results in search_print.c. */
 #include "app/tune/search_job.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "app/setup/signals.h"
@@ -151,6 +152,19 @@ static weft_status open_desk(search_state *s)
     return status;
 }
 
+/* Parts of a training are what has ranks of its own. */
+static weft_status check_elastic(const weft_options *o)
+{
+    const sched_kind kind = option_choice(o, OPT_SCHEDULER);
+    const bool parts = kind == SCHED_ASHA || kind == SCHED_PASHA || kind == SCHED_HYPERBAND;
+    WEFT_CHECK(parts || !option_flag(o, OPT_ELASTIC), WEFT_ERR_USAGE,
+               FLAG_ELASTIC " is for trials that pause and go on, and " FLAG_SCHEDULER
+                            " %s trains each in one go: leave "
+                            "it out, or take " FLAG_SCHEDULER " asha",
+               option_text(o, OPT_SCHEDULER));
+    return WEFT_OK;
+}
+
 static weft_status begin(search_state *s)
 {
     const char *folder = option_text(s->options, OPT_RUN_DIR);
@@ -162,6 +176,7 @@ static weft_status begin(search_state *s)
                (long long)option_int(s->options, OPT_RUNS));
     WEFT_CHECK(!option_flag(s->options, OPT_DRY_RUN), WEFT_ERR_USAGE,
                "--dry-run is for weft train: try one configuration there");
+    WEFT_TRY(check_elastic(s->options));
     s->deadline = hours > 0.0 ? clock_seconds() + 3600.0 * hours : 0.0;
     weft_status status = read_space(s);
     status = status == WEFT_OK ? desk_check(s->options, &s->space) : status;
@@ -170,16 +185,17 @@ static weft_status begin(search_state *s)
 
 /* ---- trials ------------------------------------------------------------------------------------------------------ */
 
-/* The group's order, and the configuration. Collective over the group. */
-static weft_status share_order(search_state *s, double *values)
+/* The seat's order, and the configuration. leaves: see counter_next. Collective over the seat. */
+static weft_status share_order(search_state *s, bool leaves, double *values)
 {
-    WEFT_TRY(comm_agree(s->group, search_leads(s) ? link_next(&s->link, &s->order, values) : WEFT_OK));
-    WEFT_TRY(comm_bcast(s->group, 0, &s->order, sizeof s->order));
+    weft_comm *seat = s->team[0];
+    WEFT_TRY(comm_agree(seat, search_asks(s) ? link_next(&s->link, leaves, &s->order, values) : WEFT_OK));
+    WEFT_TRY(comm_bcast(seat, 0, &s->order, sizeof s->order));
     return s->order.over || s->order.waits ? WEFT_OK
-                                           : comm_bcast(s->group, 0, values, s->space.count * (int64_t)sizeof *values);
+                                           : comm_bcast(seat, 0, values, s->space.count * (int64_t)sizeof *values);
 }
 
-static weft_status one_part(search_state *s, const double *values)
+static weft_status train_part(search_state *s, const double *values)
 {
     char failed[DESK_WORDS];
     const double start = clock_seconds();
@@ -192,39 +208,82 @@ static weft_status one_part(search_state *s, const double *values)
         log_warn("trial %d: %s", s->order.trial, failed);
     }
     WEFT_TRY(comm_agree(s->group, status));
+    s->busy_seconds += clock_seconds() - start;
     WEFT_CHECK(s->refused < REFUSED_MOST, WEFT_ERR_USAGE, "the first %d trials are refused, the last one so: %s",
                REFUSED_MOST, failed);
     return WEFT_OK;
 }
 
-static weft_status all_parts(search_state *s, double *values)
+/* Data are open for one group of ranks, which is another one where several seats train together. */
+static weft_status one_part(search_state *s, const double *values)
 {
-    int64_t interrupted = 0;
-    while (interrupted == 0) {
-        WEFT_TRY(share_order(s, values));
-        if (s->order.over) {
-            return WEFT_OK;
-        }
-        WEFT_TRY(s->order.waits ? WEFT_OK : one_part(s, values));
-        interrupted = s->interrupted || signals_asked(NULL);
-        WEFT_TRY(comm_allreduce(s->group, &interrupted, 1, WEFT_DTYPE_I64, COMM_MAX));
+    int team = 0;
+    while (1 << team < s->order.seats) {
+        ++team;
     }
-    return weft_fail(WEFT_STOPPED, "the search was asked to stop; to go on: the same command with --resume");
+    if (team > 0) {
+        search_close_job(s);
+    }
+    s->group = s->team[team];
+    const weft_status status = train_part(s, values);
+    if (team > 0) {
+        search_close_job(s);
+    }
+    s->group = s->team[0];
+    return status;
 }
 
-/* Groups that were done wait here for those that are not. */
+/* A seat that is asked to stop leaves with its next question, unless it was given a part meanwhile, for which others
+ * count on it. */
+static weft_status all_parts(search_state *s, double *values)
+{
+    int64_t leaves = 0;
+    while (true) {
+        WEFT_TRY(share_order(s, leaves != 0, values));
+        if (s->order.over) {
+            return leaves == 0 ? WEFT_OK
+                               : weft_fail(WEFT_STOPPED,
+                                           "the search was asked to stop; to go on: the same command with --resume");
+        }
+        WEFT_TRY(s->order.waits ? WEFT_OK : one_part(s, values));
+        leaves = s->interrupted || signals_asked(NULL);
+        WEFT_TRY(comm_allreduce(s->team[0], &leaves, 1, WEFT_DTYPE_I64, COMM_MAX));
+    }
+}
+
+/* After a failure: the other seats begin no other part. The failure keeps its message. */
+static void leave(search_state *s, double *values)
+{
+    char why[FILE_PATH_MAX];
+    desk_order ignored;
+    (void)snprintf(why, sizeof why, "%s", weft_error_message());
+    if (search_asks(s)) {
+        (void)link_next(&s->link, true, &ignored, values);
+    }
+    (void)weft_fail(WEFT_ERR_INTERNAL, "%s", why);
+}
+
+/* Seats that were done wait here for those that are not. */
 static weft_status train_trials(search_state *s)
 {
     double *values = NULL;
     link_place place = {.port = 0};
-    weft_status status =
-        search_speaks(s) ? link_serve(&s->desk, s->groups - 1, s->world.nodes <= 1, &s->server, &place) : WEFT_OK;
+    const int most = 1 << (s->teams - 1);
+    weft_status status = WEFT_OK;
+    if (search_speaks(s)) {
+        status = link_serve(&s->desk, s->seats, most, s->world.nodes <= 1, &s->server, &place);
+    }
     WEFT_TRY(comm_agree(s->world.comm, status));
     WEFT_TRY(comm_bcast(s->world.comm, 0, &place, sizeof place));
-    status = search_leads(s) ? link_open(s->server, &place, s->space.count, &s->link) : WEFT_OK;
+    const int seat = comm_rank(s->world.comm) / comm_size(s->team[0]);
+    status = search_asks(s) ? link_open(s->server, &place, seat, s->space.count, &s->link) : WEFT_OK;
     status = status == WEFT_OK ? WEFT_NEW(&values, s->space.count + 1, WEFT_MEM_GENERAL) : status;
     status = comm_agree(s->world.comm, status);
-    status = status == WEFT_OK ? all_parts(s, values) : status;
+    const bool begins = status == WEFT_OK;
+    status = begins ? all_parts(s, values) : status;
+    if (begins && status != WEFT_OK && status != WEFT_STOPPED) {
+        leave(s, values);
+    }
     weft_free(values);
     search_close_job(s);
     link_close(&s->link);
@@ -254,20 +313,63 @@ static weft_status write_results(search_state *s)
     return search_print(s);
 }
 
+/* began: clock_seconds() when trials began. */
+static weft_status add_up(search_state *s, double began)
+{
+    double sum[4] = {(double)s->opened, (double)s->fits, s->open_seconds, s->busy_seconds};
+    const double all = (clock_seconds() - began) * comm_size(s->world.comm);
+    WEFT_TRY(comm_allreduce(s->world.comm, sum, 4, WEFT_DTYPE_F64, COMM_SUM));
+    s->opened = (int)sum[0];
+    s->fits = (int)sum[1];
+    s->open_seconds = sum[2];
+    s->idle = fmax(1.0 - sum[3] / all, 0.0);
+    return WEFT_OK;
+}
+
 static weft_status search(search_state *s)
 {
     char why[256];
+    const double began = clock_seconds();
     const weft_status trained = train_trials(s);
     (void)snprintf(why, sizeof why, "%s", weft_error_message());
     const weft_status served = search_speaks(s) ? link_finish(s->server) : WEFT_OK;
     s->server = NULL;
     WEFT_TRY(trained == WEFT_OK || trained == WEFT_STOPPED ? comm_agree(s->world.comm, served) : trained);
-    int64_t counts[2] = {search_leads(s) ? s->opened : 0, search_leads(s) ? s->fits : 0};
-    WEFT_TRY(comm_allreduce(s->world.comm, counts, 2, WEFT_DTYPE_I64, COMM_SUM));
-    s->opened = (int)counts[0];
-    s->fits = (int)counts[1];
+    WEFT_TRY(add_up(s, began));
     WEFT_TRY(comm_agree(s->world.comm, search_speaks(s) ? write_results(s) : WEFT_OK));
     return trained == WEFT_OK ? trained : weft_fail(trained, "%s", why);
+}
+
+/* [out] fits: groups of so many ranks share the ranks evenly, and every node with each other. Collective. */
+static weft_status check_size(weft_comm *world, int size, bool *fits)
+{
+    const int ranks = comm_size(world), node = comm_node_size(world);
+    const bool even = size >= node ? size % node == 0 : node % size == 0;
+    int64_t all = even && size <= ranks && ranks % size == 0;
+    WEFT_TRY(comm_allreduce(world, &all, 1, WEFT_DTYPE_I64, COMM_MIN));
+    *fits = all != 0;
+    return WEFT_OK;
+}
+
+/* The seats, and with --elastic groups of 2, 4, 8, ... of them. */
+static weft_status make_teams(search_state *s, int size)
+{
+    weft_comm *world = s->world.comm;
+    const bool elastic = option_flag(s->options, OPT_ELASTIC);
+    bool fits = true;
+    for (int own = size; fits; own *= 2) {
+        WEFT_TRY(comm_split(world, comm_rank(world) / own, comm_rank(world), &s->team[s->teams]));
+        s->teams += 1;
+        WEFT_TRY(elastic ? check_size(world, 2 * own, &fits) : WEFT_OK);
+        fits = fits && elastic;
+    }
+    WEFT_CHECK(!elastic || s->teams > 1, WEFT_ERR_USAGE,
+               FLAG_ELASTIC
+               ": %d ranks in groups of %d have no two groups that could train together: start more ranks, "
+               "or leave it out",
+               comm_size(world), size);
+    s->group = s->team[0];
+    return WEFT_OK;
 }
 
 /* Ranks that follow each other, on one node where a node has as many. */
@@ -275,7 +377,8 @@ static weft_status make_groups(search_state *s)
 {
     weft_comm *world = s->world.comm;
     const int ranks = comm_size(world), asked = (int)option_int(s->options, OPT_RANKS_PER_TRIAL);
-    const int size = asked > 0 ? asked : ranks, node = comm_node_size(world);
+    const int least = option_flag(s->options, OPT_ELASTIC) ? 1 : ranks;
+    const int size = asked > 0 ? asked : least, node = comm_node_size(world);
     WEFT_CHECK(ranks % size == 0, WEFT_ERR_USAGE, FLAG_RANKS_PER_TRIAL " %d: %d ranks are no multiple of it", size,
                ranks);
     WEFT_TRY(
@@ -285,8 +388,8 @@ static weft_status make_groups(search_state *s)
                                           FLAG_RANKS_PER_TRIAL " %d: the %d ranks of a node are no multiple of it, and "
                                                                "ranks of one trial should share a node",
                                           size, node)));
-    s->groups = ranks / size;
-    return comm_split(world, comm_rank(world) / size, comm_rank(world), &s->group);
+    s->seats = ranks / size;
+    return make_teams(s, size);
 }
 
 /* One program at a time writes into the folder. Rank 0 holds the lock. */
@@ -328,7 +431,9 @@ weft_status search_job_run(const weft_options *options)
         app_context_fail(&s.world, status);
     }
     space_free(&s.space);
-    comm_destroy(s.group);
+    for (int i = 0; i < s.teams; ++i) {
+        comm_destroy(s.team[i]);
+    }
     app_context_close(&s.world);
     option_destroy(all);
     return status;

@@ -184,6 +184,7 @@ weft_status search_write(search_state *s)
     WEFT_TRY(desk_best(&s->desk, &best));
     WEFT_TRY(write_csv(s));
     WEFT_TRY(search_write_page(s));
+    WEFT_TRY(search_write_optuna(s));
     return best >= 0 ? write_best(s, best) : WEFT_OK;
 }
 
@@ -198,6 +199,9 @@ weft_status search_print(search_state *s)
     printf("%d trials: %d complete, %d paused, %d stopped, %d failed\n", s->desk.trials,
            search_count_state(s, SCHED_COMPLETED), search_count_state(s, SCHED_PAUSED),
            search_count_state(s, SCHED_STOPPED), search_count_state(s, SCHED_REMOVED));
+    if (s->seats > 1) {
+        printf("ranks were idle for %.1f %% of the time\n", 100.0 * s->idle);
+    }
     if (s->fits > s->opened && s->opened > 0) {
         printf("data opened %d times for %d trainings: %.1f s saved\n", s->opened, s->fits,
                s->open_seconds / s->opened * (s->fits - s->opened));

@@ -4,6 +4,8 @@
 #include "app/train/train_job.h"
 #include "app/tune/search_link.h"
 
+enum { SEARCH_TEAMS = 31 };
+
 typedef struct search_state {
     const weft_options *options; /* of weft tune */
     app_context world;
@@ -11,9 +13,10 @@ typedef struct search_state {
     char folder[FILE_PATH_MAX];
     search_desk desk; /* rank 0 */
     link_server *server;
-    weft_comm *group; /* the ranks that train trials together with this one */
-    int groups;
-    search_link link; /* the group's first rank */
+    weft_comm *team[SEARCH_TEAMS]; /* [teams] this rank's seat, and the 2, 4, 8, ... seats that train longer parts */
+    int teams, seats;
+    weft_comm *group; /* the one of them that trains now */
+    search_link link; /* the seat's first rank */
     double deadline;  /* clock_seconds(), of --max-hours; 0: none */
     double told_at;   /* the table of trials */
 
@@ -22,9 +25,11 @@ typedef struct search_state {
     weft_options *job_began; /* with these options; it reads them as long as it lives */
     app_context context;
     train_observer observer;
-    int opened, fits;    /* how often data were opened, and trainings so far, parts of paused ones included */
+    int opened, fits;    /* by groups that this rank leads: data opened, and parts of trainings */
     int refused;         /* trials in a row whose options were refused; less than 0: one has trained */
-    double open_seconds; /* of all openings */
+    double open_seconds; /* of these openings */
+    double busy_seconds; /* of all parts that this rank trained */
+    double idle;         /* share of the ranks' time without a part; rank 0, at the end */
 
     /* ---- the part of a trial that trains now ---- */
     desk_order order;
@@ -34,7 +39,12 @@ typedef struct search_state {
     bool interrupted; /* a signal or the deadline asked to stop */
 } search_state;
 
-/* The first rank of a group asks the desk, and rank 0 of all writes results. */
+/* The first rank of a seat asks for work, that of the group that trains reports, and rank 0 of all writes results. */
+static inline bool search_asks(const search_state *s)
+{
+    return comm_rank(s->team[0]) == 0;
+}
+
 static inline bool search_leads(const search_state *s)
 {
     return comm_rank(s->group) == 0;
@@ -75,5 +85,7 @@ typedef struct search_ranked {
 int search_rank_trials(const search_state *s, search_ranked *order);
 /* search.json, for weft report (app/tune/search_page.c). */
 weft_status search_write_page(search_state *s);
+/* optuna.log (app/tune/search_optuna.c). */
+weft_status search_write_optuna(const search_state *s);
 weft_status search_write(search_state *s);
 weft_status search_print(search_state *s);

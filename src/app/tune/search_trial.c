@@ -89,9 +89,9 @@ static weft_status on_epoch(void *self, const train_epoch *epoch)
     const double score = turned(s, epoch->score[1]);
     WEFT_TRY(link_report(&s->link, s->order.trial, epoch->epoch, score, turned(s, 1.0) < 0.0, &s->stops));
     if (search_speaks(s)) {
-        link_hold(s->server);
+        counter_hold(s->link.counter);
         search_tell(s, false);
-        link_release(s->server);
+        counter_release(s->link.counter);
     }
     return WEFT_OK;
 }
@@ -138,8 +138,8 @@ static weft_status open_job(search_state *s, const weft_options *options)
     s->job->stop = (train_stop){.asked = asked_to_stop, .training = signals_training};
     weft_status status = app_context_open_within(&s->world, s->group, s->job_began, "trial", 0.0, &s->context);
     status = status == WEFT_OK ? train_job_open(s->job, &s->context) : status;
-    s->opened += status == WEFT_OK;
-    s->open_seconds += clock_seconds() - begin;
+    s->opened += status == WEFT_OK && search_leads(s);
+    s->open_seconds += search_leads(s) ? clock_seconds() - begin : 0.0;
     return status;
 }
 
@@ -170,7 +170,7 @@ static weft_status train_part(search_state *s, const weft_options *options)
 {
     WEFT_TRY(take_job(s, options));
     WEFT_TRY(train_job_build(s->job));
-    s->fits += 1;
+    s->fits += search_leads(s);
     return train_job_fit(s->job);
 }
 

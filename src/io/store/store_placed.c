@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "base/disk/file_sync.h"
 #include "io/npy_text.h"
 #include "io/store/store_writer.h"
 #include "io/zip/crc32.h"
@@ -97,9 +98,8 @@ weft_status store_placed_end(store_array *entry, weft_status status, store_place
     if (file->fd < 0) {
         return status;
     }
-    if (status == WEFT_OK && fsync(file->fd) != 0 && errno != EINVAL) {
-        status = weft_fail_errno(errno, file->path);
-    }
+    const int synced = status == WEFT_OK ? file_sync(file->fd) : 0;
+    status = synced == 0 ? status : weft_fail_errno(synced, file->path);
     if (close(file->fd) != 0 && status == WEFT_OK) {
         status = weft_fail_errno(errno, file->path);
     }

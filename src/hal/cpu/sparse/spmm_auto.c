@@ -18,11 +18,11 @@
 #include "hal/cpu/sparse/spmm_shared.h"
 #include "hal/cpu/sparse/spmm_tiles.h"
 #include "hal/cpu/sparse/spmm_trial.h"
+#include "hal/spmm_least.h"
 
 enum {
     SAMPLES = 16,           /* runs of rows looked at */
     SAMPLE_EDGES = 1 << 17, /* edges of each */
-    TRIAL_EDGES = 1 << 18,  /* smaller matrices are not worth a trial */
     LAST_CACHE = 64 << 20   /* what a process can hope to keep of a shared last cache */
 };
 static const double LEAST_TILED = 0.25; /* share of edges in tiles, from which on TILES may win */
@@ -115,10 +115,10 @@ weft_status spmm_try(weft_hal *hal, const hal_csr *csr, const hal_spmm_request *
     double shared = 0.0;
     WEFT_TRY(take_sample(csr, request->max_d, &sum));
     expect(&sum, csr, request->d > 0 ? request->d : request->max_d, hal->threads, trial->expected);
-    WEFT_TRY(edges >= TRIAL_EDGES ? spmm_shared_share(hal, csr, &shared) : WEFT_OK);
+    WEFT_TRY(edges >= HAL_SPMM_LEAST ? spmm_shared_share(hal, csr, &shared) : WEFT_OK);
     entry.shared = shared >= SPMM_SHARED_LEAST;
     entry.tiled = (double)sum.tiled >= LEAST_TILED * (double)sum.edges;
     trial->expected[HAL_SPMM_SHARED] =
         entry.shared ? (double)edges * pow(1.0 - shared, SHARED_PASSES) * SHARED_READ : 0.0;
-    return edges < TRIAL_EDGES || request->by_rule ? WEFT_OK : spmm_trial_run(hal, csr, request, entry, trial);
+    return edges < HAL_SPMM_LEAST || request->by_rule ? WEFT_OK : spmm_trial_run(hal, csr, request, entry, trial);
 }
