@@ -73,8 +73,8 @@ static weft_status decide_unless_set(weft_options *options, option_id id, const 
     return option_is_set(options, id) ? WEFT_OK : option_decide(options, id, text);
 }
 
-/* Second order fits few rows by heart within a few steps, so weights decay, and a hundred labels want short steps. All
- * of it was measured (docs/recipes.md). */
+/* Second order fits few rows by heart within a few steps, so weights decay, and the fewer there are the shorter are
+ * steps. All of it was measured (docs/recipes.md). */
 static weft_status decide_fast(weft_options *options, const gnn_facts *facts)
 {
     const second_kind kind = option_choice(options, OPT_PRECONDITION);
@@ -85,7 +85,7 @@ static weft_status decide_fast(weft_options *options, const gnn_facts *facts)
     if (!turns || (has_many_rows(facts) && !few)) {
         return WEFT_OK;
     }
-    WEFT_TRY(few ? decide_unless_set(options, OPT_PRECONDITION_CLIP, "0.001") : WEFT_OK);
+    WEFT_TRY(decide_unless_set(options, OPT_PRECONDITION_CLIP, few ? "0.001" : "0.01"));
     WEFT_TRY(decide_unless_set(options, OPT_WEIGHT_DECAY, "0.05"));
     log_info("recipe fast: precondition clip %g, weight decay %g (few labels, or fewer than two training vertices for "
              "each feature)",
@@ -205,6 +205,22 @@ static weft_status decide_last_layer(weft_options *options, const gnn_facts *fac
                                                    : WEFT_OK;
 }
 
+/* Scores of attention are exponentials, and its vectors have no curvature that could shorten their steps: measured with
+ * 0.1, training diverges on graphs of few labels and turns rounding into other results (docs/recipes.md). */
+static weft_status decide_clip(weft_options *options)
+{
+    static const char clip[] = "0.01";
+    const second_kind kind = option_choice(options, OPT_PRECONDITION);
+    const bool turns = kind == SECOND_INPUT || kind == SECOND_KFAC;
+    if (!turns || !gnn_ops_asked(options)->heads ||
+        option_source_of(options, OPT_PRECONDITION_CLIP) != OPTION_DEFAULT) {
+        return WEFT_OK;
+    }
+    log_info("precondition clip %s (auto: %s has attention, which bears short steps alone)", clip,
+             option_text(options, OPT_MODEL));
+    return option_decide(options, OPT_PRECONDITION_CLIP, clip);
+}
+
 /* Measured (docs/recipes.md), second order saves epochs where training vertices are at least twice the features. With
  * fewer, Adam is about as soon at its best score and ends higher. gin goes on learning for longer than 20 epochs. */
 static weft_status decide_second(weft_options *options, const gnn_facts *facts)
@@ -214,7 +230,8 @@ static weft_status decide_second(weft_options *options, const gnn_facts *facts)
         log_info("precondition none (auto: gin ends higher with Adam, in more epochs)");
         WEFT_TRY(option_decide(options, OPT_PRECONDITION, "none"));
     }
-    return second_setup_decide(options, many);
+    WEFT_TRY(second_setup_decide(options, many));
+    return decide_clip(options);
 }
 
 /* What the model answers with belongs to it: data that it meets later may have no labels, or others. */
