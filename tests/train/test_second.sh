@@ -68,6 +68,7 @@ done
 for m in gcn sage gin gat; do # of few labels, which are left to Adam, as gin is
     row "fast-$m" jobs-1 "model=$m recipe=fast eval-every=0"
 done
+echo "data=synth:quickstart,scale=0.2 threads=1 calibrate=never recipe=fast model=gcn hidden=8 epochs=1 run-dir=fast-spare" >>jobs-1
 row fast-asked jobs-1 "model=gcn recipe=fast precondition=kfac epochs=5"
 row fast-many jobs-1 "data=many model=gcn recipe=fast eval-every=0"
 fast="model=sage recipe=default precondition=input normalize=none feature-form=sparse schedule=constant"
@@ -105,6 +106,7 @@ for model in ("gcn", "sage", "gin", "gat"):
     assert len(fast) == 100 and "second_damping" not in fast[0] and options["optimizer"]["value"] == "adam", fast[0]
     assert options["input-dropout"]["value"] == "-1" and options["norm"]["value"] == ("batch" if model == "gin" else "none"), options
 asked = json.load(open("fast-asked/run.json"))["options"]
+assert json.load(open("fast-spare/run.json"))["options"]["dropout"]["value"] == "0.2"
 attention = json.load(open("one-3/run.json"))["options"]["precondition-clip"]
 assert attention["value"] == "0.01", attention
 assert asked["precondition"]["value"] == "kfac" and asked["precondition-clip"]["value"] == "0.001", asked["precondition-clip"]

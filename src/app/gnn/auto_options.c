@@ -58,6 +58,13 @@ static bool has_many_rows(const gnn_facts *facts)
     return facts->training >= ROWS_A_FEATURE * facts->features;
 }
 
+/* Weights of so few features are learned well from so many rows: dropout only slows them down (docs/recipes.md). */
+static bool has_rows_to_spare(const gnn_facts *facts)
+{
+    enum { ROWS_A_FEATURE = 100 };
+    return facts->training >= ROWS_A_FEATURE * facts->features;
+}
+
 /* Second order gives way to Adam, in half of the epochs of other recipes. */
 static weft_status give_way(weft_options *options, const char *reason)
 {
@@ -73,8 +80,8 @@ static weft_status decide_unless_set(weft_options *options, option_id id, const 
     return option_is_set(options, id) ? WEFT_OK : option_decide(options, id, text);
 }
 
-/* Second order fits few rows by heart within a few steps, so weights decay, and the fewer there are the shorter are
- * steps. All of it was measured (docs/recipes.md). */
+/* Second order fits few rows by heart within a few steps, so weights decay, and a hundred labels want short steps. All
+ * of it was measured (docs/recipes.md). */
 static weft_status decide_fast(weft_options *options, const gnn_facts *facts)
 {
     const second_kind kind = option_choice(options, OPT_PRECONDITION);
@@ -82,10 +89,14 @@ static weft_status decide_fast(weft_options *options, const gnn_facts *facts)
     if (option_source_of(options, OPT_PRECONDITION) == OPTION_RECIPE && (few || is_gin(options))) {
         return give_way(options, few ? "few labels end higher with Adam" : "gin ends higher with Adam");
     }
+    if (turns && !few && has_rows_to_spare(facts) && !option_is_set(options, OPT_DROPOUT)) {
+        log_info("recipe fast: dropout 0.2 (a hundred training vertices or more for each feature)");
+        return option_decide(options, OPT_DROPOUT, "0.2");
+    }
     if (!turns || (has_many_rows(facts) && !few)) {
         return WEFT_OK;
     }
-    WEFT_TRY(decide_unless_set(options, OPT_PRECONDITION_CLIP, few ? "0.001" : "0.01"));
+    WEFT_TRY(few ? decide_unless_set(options, OPT_PRECONDITION_CLIP, "0.001") : WEFT_OK);
     WEFT_TRY(decide_unless_set(options, OPT_WEIGHT_DECAY, "0.05"));
     log_info("recipe fast: precondition clip %g, weight decay %g (few labels, or fewer than two training vertices for "
              "each feature)",
