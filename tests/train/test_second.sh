@@ -1,6 +1,6 @@
 #!/bin/bash
-# --precondition: P ranks train as one does, losses of 20 epochs within 1e-5 (gat: 1e-4), for every model, method,
-# partitioner and placement; a training that stopped between two inversions goes on to the bit, and with other intervals
+# --precondition: P ranks train as one does, losses of 20 epochs within 1e-5, for every model, method, partitioner and
+# placement; a training that stopped between two inversions goes on to the bit, and with other intervals
 # not at all; a training whose data are fitted exactly goes on for long; fewer epochs than Adam reach the same loss; what
 # has no meaning is refused.
 # needs: mpirun
@@ -30,7 +30,7 @@ train() {
 }
 
 jobs=("model=gcn precondition=input" "model=sage precondition=kfac norm=none" "model=gin precondition=input"
-    "model=gat precondition=kfac norm=none" "model=gcn precondition=kfac input-dropout=0.2" "model=sage precondition=input sync=topk density=1")
+    "model=gat precondition=kfac norm=none negative-slope=1" "model=gcn precondition=kfac input-dropout=0.2" "model=sage precondition=input sync=topk density=1")
 places=(comm-opt mem-opt hybrid everywhere)
 methods=(libra metis random edgecut stream)
 plain="precondition=input precondition-clip=0.01 recipe=default normalize=none"
@@ -68,6 +68,7 @@ done
 for m in gcn sage gin gat; do # of few labels, which are left to Adam, as gin is
     row "fast-$m" jobs-1 "model=$m recipe=fast eval-every=0"
 done
+echo "data=synth:quickstart,scale=0.2 threads=1 calibrate=never recipe=fast model=gcn hidden=8 epochs=1 run-dir=fast-spare" >>jobs-1
 row fast-asked jobs-1 "model=gcn recipe=fast precondition=kfac epochs=5"
 row fast-many jobs-1 "data=many model=gcn recipe=fast eval-every=0"
 fast="model=sage recipe=default precondition=input normalize=none feature-form=sparse schedule=constant"
@@ -93,8 +94,7 @@ def epochs(run):
 for many in sorted(glob.glob("many-*")):
     one = epochs("one-" + many.split("-")[1])
     far = max(abs(a["loss"] - b["loss"]) / abs(a["loss"]) for a, b in zip(one, epochs(many)))
-    limit = 1e-4 if "-3-" in many else 1e-5  # attention passes exponentials of what differs by rounding
-    assert len(one) == 20 and far < limit, (many, far)
+    assert len(one) == 20 and far < 1e-5, (many, far)  # gat without the kink of LeakyReLU, which rounding may cross
 for model in ("gcn", "sage"):
     whole = epochs(model + "-whole")
     for run in (model + "-sparse" + ranks for ranks in ("", "-2", "-4")):
@@ -106,6 +106,9 @@ for model in ("gcn", "sage", "gin", "gat"):
     assert len(fast) == 100 and "second_damping" not in fast[0] and options["optimizer"]["value"] == "adam", fast[0]
     assert options["input-dropout"]["value"] == "-1" and options["norm"]["value"] == ("batch" if model == "gin" else "none"), options
 asked = json.load(open("fast-asked/run.json"))["options"]
+assert json.load(open("fast-spare/run.json"))["options"]["dropout"]["value"] == "0.2"
+attention = json.load(open("one-3/run.json"))["options"]["precondition-clip"]
+assert attention["value"] == "0.01", attention
 assert asked["precondition"]["value"] == "kfac" and asked["precondition-clip"]["value"] == "0.001", asked["precondition-clip"]
 many = epochs("fast-many")
 assert len(many) == 60 and many[0]["second_damping"] == 1 and many[59]["loss"] < many[0]["loss"], many[0]

@@ -58,6 +58,13 @@ static bool has_many_rows(const gnn_facts *facts)
     return facts->training >= ROWS_A_FEATURE * facts->features;
 }
 
+/* Weights of so few features are learned well from so many rows: dropout only slows them down (docs/recipes.md). */
+static bool has_rows_to_spare(const gnn_facts *facts)
+{
+    enum { ROWS_A_FEATURE = 100 };
+    return facts->training >= ROWS_A_FEATURE * facts->features;
+}
+
 /* Second order gives way to Adam, in half of the epochs of other recipes. */
 static weft_status give_way(weft_options *options, const char *reason)
 {
@@ -81,6 +88,10 @@ static weft_status decide_fast(weft_options *options, const gnn_facts *facts)
     const bool few = gnn_has_few_labels(facts), turns = kind == SECOND_INPUT || kind == SECOND_KFAC;
     if (option_source_of(options, OPT_PRECONDITION) == OPTION_RECIPE && (few || is_gin(options))) {
         return give_way(options, few ? "few labels end higher with Adam" : "gin ends higher with Adam");
+    }
+    if (turns && !few && has_rows_to_spare(facts) && !option_is_set(options, OPT_DROPOUT)) {
+        log_info("recipe fast: dropout 0.2 (a hundred training vertices or more for each feature)");
+        return option_decide(options, OPT_DROPOUT, "0.2");
     }
     if (!turns || (has_many_rows(facts) && !few)) {
         return WEFT_OK;
@@ -205,6 +216,22 @@ static weft_status decide_last_layer(weft_options *options, const gnn_facts *fac
                                                    : WEFT_OK;
 }
 
+/* Scores of attention are exponentials, and its vectors have no curvature that could shorten their steps: measured with
+ * 0.1, training diverges on graphs of few labels and turns rounding into other results (docs/recipes.md). */
+static weft_status decide_clip(weft_options *options)
+{
+    static const char clip[] = "0.01";
+    const second_kind kind = option_choice(options, OPT_PRECONDITION);
+    const bool turns = kind == SECOND_INPUT || kind == SECOND_KFAC;
+    if (!turns || !gnn_ops_asked(options)->heads ||
+        option_source_of(options, OPT_PRECONDITION_CLIP) != OPTION_DEFAULT) {
+        return WEFT_OK;
+    }
+    log_info("precondition clip %s (auto: %s has attention, which bears short steps alone)", clip,
+             option_text(options, OPT_MODEL));
+    return option_decide(options, OPT_PRECONDITION_CLIP, clip);
+}
+
 /* Measured (docs/recipes.md), second order saves epochs where training vertices are at least twice the features. With
  * fewer, Adam is about as soon at its best score and ends higher. gin goes on learning for longer than 20 epochs. */
 static weft_status decide_second(weft_options *options, const gnn_facts *facts)
@@ -214,7 +241,8 @@ static weft_status decide_second(weft_options *options, const gnn_facts *facts)
         log_info("precondition none (auto: gin ends higher with Adam, in more epochs)");
         WEFT_TRY(option_decide(options, OPT_PRECONDITION, "none"));
     }
-    return second_setup_decide(options, many);
+    WEFT_TRY(second_setup_decide(options, many));
+    return decide_clip(options);
 }
 
 /* What the model answers with belongs to it: data that it meets later may have no labels, or others. */
