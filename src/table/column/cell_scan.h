@@ -20,39 +20,25 @@ enum {
     CELL_NUMBER = 1, /* a short number of at most 15 digits; its value is exact or correctly rounded */
     CELL_WHOLE = 2,  /* a short number without a point */
     CELL_BARE = 4,   /* 1 to 16 bytes, none of them a quote, a blank or a control character */
-    CELL_EMPTY = 8,  /* no byte */
-    CELL_LAST = 16,  /* the cell ends its line */
-    CELL_RETURN = 32 /* the '\r' before its line end is no part of the cell */
+    CELL_EMPTY = 8   /* no byte */
 };
 
 typedef struct cell_marks {
     char point, quote; /* decimal point; quote '\0': quotes are characters like others */
 } cell_marks;
 
-/* Reads cells 0 .. count - 1. Cell i is text[place[i - 1] + 1 .. place[i]); place[-1] may lie before the text,
- * as a negative number of 32 bits. DECIMAL_PAD bytes before the first cell must be readable. [out] value: the number,
- * or NaN if the cell is none. [out] found: bits of each cell. Both have room for `count` cells, rounded up to a
- * multiple of CELL_GROUP. */
-typedef void (*cell_scan_fn)(const cell_marks *marks, const char *text, const uint32_t *place, size_t count,
-                             double *value, uint8_t *found);
+/* Reads cells 0 .. count - 1. Cell i is text[before[i] + 1 .. end[i]); before[i] may be negative: the cell begins
+ * before the text. DECIMAL_PAD bytes before the first cell must be readable. [out] value: the number, or NaN if the
+ * cell is none. [out] found: bits of each cell. The arrays have room for `count` cells, rounded up to a multiple of
+ * CELL_GROUP; entries of `end` behind `count` are places of the text too. */
+typedef void (*cell_scan_fn)(const cell_marks *marks, const char *text, const int32_t *before, const int32_t *end,
+                             size_t count, double *value, uint8_t *found);
 
-void cell_scan_base(const cell_marks *marks, const char *text, const uint32_t *place, size_t count, double *value,
-                    uint8_t *found);
-void cell_scan_avx2(const cell_marks *marks, const char *text, const uint32_t *place, size_t count, double *value,
-                    uint8_t *found);
-void cell_scan_avx512(const cell_marks *marks, const char *text, const uint32_t *place, size_t count, double *value,
-                      uint8_t *found);
+void cell_scan_base(const cell_marks *marks, const char *text, const int32_t *before, const int32_t *end, size_t count,
+                    double *value, uint8_t *found);
+void cell_scan_avx2(const cell_marks *marks, const char *text, const int32_t *before, const int32_t *end, size_t count,
+                    double *value, uint8_t *found);
+void cell_scan_avx512(const cell_marks *marks, const char *text, const int32_t *before, const int32_t *end,
+                      size_t count, double *value, uint8_t *found);
 /* The kernel for this processor. */
 cell_scan_fn cell_scan_best(void);
-
-/* The first byte of cell i. */
-static inline const char *cell_begin(const char *text, const uint32_t *place, size_t i)
-{
-    return text + (int32_t)(place[(int64_t)i - 1] + 1);
-}
-
-/* The byte behind cell i, of which `found` are the bits. */
-static inline const char *cell_end(const char *text, const uint32_t *place, size_t i, uint8_t found)
-{
-    return text + (int32_t)place[i] - (found / CELL_RETURN & 1);
-}

@@ -18,7 +18,6 @@ typedef struct cell_group {
     uint16_t digits[CELL_GROUP], points[CELL_GROUP];
     uint16_t marked[CELL_GROUP]; /* mask of blanks, control characters and quotes */
     uint16_t first[CELL_GROUP];  /* first byte */
-    uint8_t ends[CELL_GROUP];    /* CELL_LAST, CELL_RETURN */
 } cell_group;
 
 typedef struct cell_vectors {
@@ -66,18 +65,6 @@ static inline __m256i add_digits(__m256i digits)
     return _mm256_madd_epi16(_mm256_packus_epi32(four, four), _mm256_set1_epi32(65536 + 10000));
 }
 
-/* Where the cell ends, without the '\r' before its line end. */
-static inline const char *note_end(const char *begin, const char *end, uint8_t *ends)
-{
-    *ends = 0;
-    if (*end == '\n') {
-        const int ret = end > begin && end[-1] == '\r';
-        *ends = (uint8_t)(CELL_LAST + ret * CELL_RETURN);
-        end -= ret;
-    }
-    return end;
-}
-
 /* Notes the length and the first byte. Returns the number of bytes that are looked at. */
 static inline size_t note_length(const char *begin, const char *end, size_t i, cell_group *g)
 {
@@ -88,13 +75,12 @@ static inline size_t note_length(const char *begin, const char *end, size_t i, c
     return held;
 }
 
-/* Two cells, i and i + 1 of the group, one in each half of the vectors. They end at *first_place and *second_place. */
-static inline void look_at_cells(cell_vectors of, const char *text, const uint32_t *first_place,
-                                 const uint32_t *second_place, size_t i, cell_group *g)
+/* Cells 0 and `next` of a list become cells i and i + 1 of the group, one in each half of the vectors. */
+static inline void look_at_cells(cell_vectors of, const char *text, const int32_t *before, const int32_t *end,
+                                 size_t next, size_t i, cell_group *g)
 {
-    const char *first = cell_begin(text, first_place, 0), *second = cell_begin(text, second_place, 0);
-    const char *first_end = note_end(first, text + (int32_t)*first_place, &g->ends[i]);
-    const char *second_end = note_end(second, text + (int32_t)*second_place, &g->ends[i + 1]);
+    const char *first = text + before[0] + 1, *second = text + before[next] + 1;
+    const char *first_end = text + end[0], *second_end = text + end[next];
     const size_t first_held = note_length(first, first_end, i, g),
                  second_held = note_length(second, second_end, i + 1, g);
     const __m256i cells = join(load(first_end - 16), load(second_end - 16));
@@ -148,8 +134,7 @@ static inline __m256i judge_cells(const cell_group *g, __m256i *number, uint8_t 
         _mm256_or_si256(_mm256_and_si256(bare, _mm256_set1_epi16(CELL_BARE)),
                         _mm256_and_si256(empty, _mm256_set1_epi16(CELL_EMPTY | CELL_NUMBER | CELL_WHOLE | CELL_BARE))));
     const __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi16(bits, bits), 8);
-    const __m128i ends = _mm_load_si128((const __m128i *)(const void *)g->ends);
-    _mm_storeu_si128((__m128i *)(void *)found, _mm_or_si128(_mm256_castsi256_si128(packed), ends));
+    _mm_storeu_si128((__m128i *)(void *)found, _mm256_castsi256_si128(packed));
     *number = good;
     return minus;
 }
@@ -180,16 +165,16 @@ static inline void finish_group(const cell_group *g, double *value, uint8_t *fou
     }
 }
 
-void cell_scan_avx2(const cell_marks *marks, const char *text, const uint32_t *place, size_t count, double *value,
-                    uint8_t *found)
+void cell_scan_avx2(const cell_marks *marks, const char *text, const int32_t *before, const int32_t *end, size_t count,
+                    double *value, uint8_t *found)
 {
     const cell_vectors of = {_mm256_set1_epi8(marks->point), _mm256_set1_epi8(marks->quote)};
     cell_group group = {.scale = {0}};
     for (size_t i = 0; i < count; i += CELL_GROUP) {
         const size_t cells = count - i < CELL_GROUP ? count - i : CELL_GROUP;
         for (size_t k = 0; k < cells; k += 2) {
-            const size_t next = k + 1 < cells ? k + 1 : k; /* the last cell of an odd number is looked at twice */
-            look_at_cells(of, text, place + i + k, place + i + next, k, &group);
+            const size_t next = k + 1 < cells; /* the last cell of an odd number is looked at twice */
+            look_at_cells(of, text, before + i + k, end + i + k, next, k, &group);
         }
         finish_group(&group, value + i, found + i);
     }

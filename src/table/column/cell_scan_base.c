@@ -27,13 +27,12 @@ static bool is_bare(const char *text, size_t bytes, char quote)
     return true;
 }
 
-void cell_scan_base(const cell_marks *marks, const char *text, const uint32_t *place, size_t count, double *value,
-                    uint8_t *found)
+void cell_scan_base(const cell_marks *marks, const char *text, const int32_t *before, const int32_t *end, size_t count,
+                    double *value, uint8_t *found)
 {
     for (size_t i = 0; i < count; i++) {
-        const char *begin = cell_begin(text, place, i), *end = text + (int32_t)place[i];
-        const bool last = *end == '\n', ret = last && end[-1] == '\r' && end > begin;
-        const size_t bytes = (size_t)(end - begin) - ret;
+        const char *begin = text + before[i] + 1;
+        const size_t bytes = (size_t)(end[i] - before[i] - 1);
         const bool empty = bytes == 0;
         bool whole = false;
         const bool number = bytes - 1 < CELL_SHORT && digits_of(begin, bytes) <= DIGITS_MOST &&
@@ -41,7 +40,7 @@ void cell_scan_base(const cell_marks *marks, const char *text, const uint32_t *p
         const bool bare = bytes - 1 < CELL_SHORT && is_bare(begin, bytes, marks->quote);
         value[i] = number ? value[i] : NAN;
         found[i] = (uint8_t)((number || empty) * CELL_NUMBER + ((number && whole) || empty) * CELL_WHOLE +
-                             (bare || empty) * CELL_BARE + empty * CELL_EMPTY + last * CELL_LAST + ret * CELL_RETURN);
+                             (bare || empty) * CELL_BARE + empty * CELL_EMPTY);
     }
 }
 

@@ -83,6 +83,7 @@ weft_status sink_create(table_schema *schema, const char *missing, char point, i
         sink_column *c = &sink->column[j];
         c->kind = f->kind;
         c->value = value != NULL ? value[j] : NULL;
+        c->bytes = c->value != NULL ? (int64_t)table_kind_bytes(c->kind) : 0;
         c->quick = quick_way(sink, f);
         if (f->kind == TABLE_CATEGORY && f->words == NULL && f->role != TABLE_DROPPED) {
             WEFT_TRY_GOTO(words_create(threads, &f->words), status, done);
@@ -91,6 +92,7 @@ weft_status sink_create(table_schema *schema, const char *missing, char point, i
     for (int64_t i = 0; i < threads * schema->count; i++) {
         sink->tally[i] = TABLE_TALLY_NONE;
     }
+    status = sink_open_windows(sink);
 done:
     if (status != WEFT_OK) {
         sink_free(sink);
@@ -100,6 +102,7 @@ done:
 
 void sink_free(table_sink *sink)
 {
+    sink_close_windows(sink);
     weft_free(sink->column);
     weft_free(sink->tally);
     weft_free(sink->words);
@@ -167,12 +170,11 @@ static weft_status refuse_word(const table_sink *sink, int64_t column, const sin
 
 /* ---- cells ---- */
 
-static void put_missing(const table_sink *sink, table_tally *tally, int64_t row, int64_t column)
+static void put_missing(const table_sink *sink, table_tally *tally, void *slot, int64_t column)
 {
-    const sink_column *c = &sink->column[column];
     tally->missing++;
-    if (c->value != NULL) {
-        table_fill_missing(c->kind, c->value, row - sink->first, 1);
+    if (slot != NULL) {
+        table_fill_missing(sink->column[column].kind, slot, 0, 1);
     }
 }
 
@@ -189,9 +191,8 @@ static bool read_long(const sink_cell *cell, int64_t *value)
     return text_scan_int(&at, value) && *at == '\0' && *value != TABLE_NO_LONG;
 }
 
-static weft_status put_real(const table_sink *sink, int64_t row, int64_t column, const sink_cell *cell, double value)
+static weft_status put_real(const table_sink *sink, float *slot, int64_t column, const sink_cell *cell, double value)
 {
-    const sink_column *c = &sink->column[column];
     const float narrow = (float)value;
     if (!isfinite(narrow)) {
         return refuse(sink, column, cell, "is beyond the range of float32, 3.4e38: scale the column, or drop it");
@@ -199,17 +200,15 @@ static weft_status put_real(const table_sink *sink, int64_t row, int64_t column,
     if (sink->schema->field[column].role == TABLE_WEIGHT && narrow < 0) {
         return refuse_word(sink, column, cell);
     }
-    if (c->value != NULL) {
-        ((float *)c->value)[row - sink->first] = narrow;
+    if (slot != NULL) {
+        *slot = narrow;
     }
     return WEFT_OK;
 }
 
 /* A whole number, into a column that may turn out to be of another kind. */
-static weft_status put_whole(const table_sink *sink, table_tally *tally, int64_t row, int64_t column,
-                             const sink_cell *cell, double value)
+static weft_status put_whole(table_kind kind, table_tally *tally, void *slot, const sink_cell *cell, double value)
 {
-    const sink_column *c = &sink->column[column];
     int64_t exact = (int64_t)(fabs(value) < 9e18 ? value : 0);
     if (fabs(value) >= 9007199254740992.0 && (cell->text == NULL || !read_long(cell, &exact))) {
         tally->fraction = true; /* no int64: the column is real */
@@ -217,40 +216,40 @@ static weft_status put_whole(const table_sink *sink, table_tally *tally, int64_t
     }
     const bool narrow = exact > INT32_MIN && exact <= INT32_MAX;
     tally->wide = tally->wide || !narrow;
-    if (c->value != NULL && c->kind == TABLE_INTEGER && narrow) {
-        ((int32_t *)c->value)[row - sink->first] = (int32_t)exact;
-    } else if (c->value != NULL && c->kind == TABLE_LONG) {
-        ((int64_t *)c->value)[row - sink->first] = exact;
+    if (slot != NULL && kind == TABLE_INTEGER && narrow) {
+        *(int32_t *)slot = (int32_t)exact;
+    } else if (slot != NULL && kind == TABLE_LONG) {
+        *(int64_t *)slot = exact;
     }
     return WEFT_OK;
 }
 
-static weft_status put_value(const table_sink *sink, table_tally *tally, int64_t row, int64_t column,
+static weft_status put_value(const table_sink *sink, table_tally *tally, void *slot, int64_t column,
                              const sink_cell *cell, double value, bool whole)
 {
     sink_note(tally, value);
     if (sink->column[column].kind == TABLE_REAL) {
-        return put_real(sink, row, column, cell, value);
+        return put_real(sink, slot, column, cell, value);
     }
     if (!whole) {
         tally->fraction = true;
         return WEFT_OK;
     }
-    return put_whole(sink, tally, row, column, cell, value);
+    return put_whole(sink->column[column].kind, tally, slot, cell, value);
 }
 
-static weft_status put_number(const table_sink *sink, table_tally *tally, int64_t row, int64_t column,
+static weft_status put_number(const table_sink *sink, table_tally *tally, void *slot, int64_t column,
                               const sink_cell *cell)
 {
     double value;
     bool whole;
     const bool first = sink->missing_number && is_missing(sink, cell);
     if (!first && decimal_read(cell->text, cell->bytes, sink->point, &value, &whole)) {
-        return put_value(sink, tally, row, column, cell, value, whole);
+        return put_value(sink, tally, slot, column, cell, value, whole);
     }
     const table_field *f = &sink->schema->field[column];
     if ((first || is_missing(sink, cell)) && f->role != TABLE_WEIGHT && !f->required) {
-        put_missing(sink, tally, row, column);
+        put_missing(sink, tally, slot, column);
         return WEFT_OK;
     }
     if (sink->column[column].kind != TABLE_UNSEEN) {
@@ -261,18 +260,17 @@ static weft_status put_number(const table_sink *sink, table_tally *tally, int64_
     return WEFT_OK;
 }
 
-static weft_status put_split(const table_sink *sink, table_tally *tally, int64_t row, int64_t column,
+static weft_status put_split(const table_sink *sink, table_tally *tally, uint8_t *slot, int64_t column,
                              const sink_cell *cell)
 {
-    const sink_column *c = &sink->column[column];
     const int part = is_missing(sink, cell) ? TABLE_NO_SPLIT : schema_split_of(cell->text, cell->bytes);
     if (part < 0) {
         return refuse(sink, column, cell,
                       "is none of the words train, valid, test and none: " FLAG_CATEGORY " makes the column a feature");
     }
     tally->missing += part == TABLE_NO_SPLIT;
-    if (c->value != NULL) {
-        ((uint8_t *)c->value)[row - sink->first] = (uint8_t)part;
+    if (slot != NULL) {
+        *slot = (uint8_t)part;
     }
     return WEFT_OK;
 }
@@ -289,6 +287,7 @@ weft_status sink_put(table_sink *sink, int thread, int64_t row, int64_t column, 
 {
     const sink_column *c = &sink->column[column];
     table_tally *tally = &sink->tally[thread * sink->schema->count + column];
+    void *slot = sink_slot(sink, thread, row, column);
     assert(row >= sink->first && row - sink->first < sink->count && thread < sink->threads);
     if (sink->schema->field[column].role == TABLE_DROPPED) {
         return WEFT_OK;
@@ -297,23 +296,23 @@ weft_status sink_put(table_sink *sink, int thread, int64_t row, int64_t column, 
         return hand_over(sink, thread, row, column, cell);
     }
     if (c->kind == TABLE_SPLIT) {
-        return put_split(sink, tally, row, column, cell);
+        return put_split(sink, tally, slot, column, cell);
     }
     if (c->kind != TABLE_CATEGORY && c->kind != TABLE_ID) {
-        return put_number(sink, tally, row, column, cell);
+        return put_number(sink, tally, slot, column, cell);
     }
     if (is_missing(sink, cell)) {
-        put_missing(sink, tally, row, column);
+        put_missing(sink, tally, slot, column);
         return WEFT_OK;
     }
     if (c->kind == TABLE_CATEGORY) {
         int32_t code;
         WEFT_TRY(words_add(sink->schema->field[column].words, thread, cell->text, cell->bytes, &code));
-        if (c->value != NULL) {
-            ((int32_t *)c->value)[row - sink->first] = code;
+        if (slot != NULL) {
+            *(int32_t *)slot = code;
         }
-    } else if (c->value != NULL) {
-        ((uint64_t *)c->value)[row - sink->first] = sink_id(cell->text, cell->bytes);
+    } else if (slot != NULL) {
+        *(uint64_t *)slot = sink_id(cell->text, cell->bytes);
     }
     return WEFT_OK;
 }
@@ -333,12 +332,13 @@ weft_status sink_put_number(table_sink *sink, int thread, int64_t row, int64_t c
 {
     const sink_column *c = &sink->column[column];
     table_tally *tally = &sink->tally[thread * sink->schema->count + column];
+    void *slot = sink_slot(sink, thread, row, column);
     char shown[32];
     if (sink->schema->field[column].role == TABLE_DROPPED) {
         return WEFT_OK;
     }
     if (isnan(value) && sink->schema->field[column].role != TABLE_WEIGHT) {
-        put_missing(sink, tally, row, column);
+        put_missing(sink, tally, slot, column);
         return WEFT_OK;
     }
     if (isfinite(value) && (c->kind == TABLE_CATEGORY || c->kind == TABLE_ID || c->kind == TABLE_SPLIT)) {
@@ -346,10 +346,10 @@ weft_status sink_put_number(table_sink *sink, int thread, int64_t row, int64_t c
     }
     if (isfinite((float)value) && (value >= 0.0 || sink->schema->field[column].role != TABLE_WEIGHT)) {
         const sink_cell none = {.text = NULL}; /* nothing refuses it, so nobody shows it */
-        return put_value(sink, tally, row, column, &none, value, value == nearbyint(value));
+        return put_value(sink, tally, slot, column, &none, value, value == nearbyint(value));
     }
     snprintf(shown, sizeof shown, "%g", value);
     const sink_cell cell = {.text = shown, .bytes = strlen(shown)};
-    return isfinite(value) ? put_value(sink, tally, row, column, &cell, value, value == nearbyint(value))
+    return isfinite(value) ? put_value(sink, tally, slot, column, &cell, value, value == nearbyint(value))
                            : refuse_word(sink, column, &cell);
 }

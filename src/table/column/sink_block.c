@@ -13,7 +13,7 @@
 
 #include "table/column/sink.h"
 
-enum { COLUMNS = 64 /* of which the common bits are found together */, LINE = 64 };
+enum { COLUMNS = 64 /* of which the common bits are found together */ };
 
 /* One column of a block. The cells of two rows are `columns` apart in the arrays of the block. */
 typedef struct column_part {
@@ -54,35 +54,54 @@ static inline void store_pair(table_kind kind, void *value, int64_t row, __m128d
     memcpy((int32_t *)value + row, &two, both ? sizeof two : sizeof two / 2);
 }
 
-/* Stores and tallies all values of a column. Even rows and odd rows have a sum and bounds of their own. Returns the
- * number of values that are NaN. */
+/* Bounds of every other value of some rows. */
+typedef struct pair_bounds {
+    __m128d least, most;
+} pair_bounds;
+
+static inline pair_bounds widen(pair_bounds b, __m128d pair)
+{
+    return (pair_bounds){_mm_min_pd(pair, b.least), _mm_max_pd(pair, b.most)}; /* the second operand if one is NaN */
+}
+
+/* Two values of a column, `columns` apart, and what they make of the bounds and of the count of values that are NaN. */
+static inline __m128d take_pair(const double *number, int64_t columns, pair_bounds *bounds, __m128i *none)
+{
+    const __m128d pair = _mm_loadh_pd(_mm_load_sd(number), number + columns);
+    *bounds = widen(*bounds, pair);
+    *none = _mm_sub_epi64(*none, _mm_castpd_si128(_mm_cmpunord_pd(pair, pair)));
+    return pair;
+}
+
+/* Stores and tallies all values of a column. Two pairs of rows have bounds each, so that none waits for the one before.
+ * Returns the number of values that are NaN. */
 static inline __attribute__((always_inline)) int64_t take_numbers(column_part *part, table_kind kind, bool stored)
 {
     const int64_t rows = part->block->rows, columns = part->block->columns;
     const double *number = part->block->value + part->column;
-    __m128d least = _mm_set1_pd(part->tally->least), most = _mm_set1_pd(part->tally->most);
+    pair_bounds even = {_mm_set1_pd(part->tally->least), _mm_set1_pd(part->tally->most)}, odd = even;
     __m128i none = _mm_setzero_si128();
     int64_t row = 0;
-    for (; row + 1 < rows; row += 2) {
-        const __m128d pair = _mm_loadh_pd(_mm_load_sd(number), number + columns);
-        least = _mm_min_pd(pair, least); /* the second operand if one is NaN */
-        most = _mm_max_pd(pair, most);
-        none = _mm_sub_epi64(none, _mm_castpd_si128(_mm_cmpunord_pd(pair, pair)));
+    for (; row + 3 < rows; row += 4) {
+        const __m128d first = take_pair(number, columns, &even, &none);
+        const __m128d second = take_pair(number + 2 * columns, columns, &odd, &none);
         if (stored) {
-            store_pair(kind, part->value, row, pair, true);
+            store_pair(kind, part->value, row, first, true);
+            store_pair(kind, part->value, row + 2, second, true);
         }
-        number += 2 * columns;
+        number += 4 * columns;
     }
     int64_t missing = _mm_cvtsi128_si64(none) + _mm_cvtsi128_si64(_mm_unpackhi_epi64(none, none));
-    if (row < rows) {
+    for (; row < rows; row++) {
         const __m128d last = _mm_load1_pd(number);
-        least = _mm_min_pd(last, least);
-        most = _mm_max_pd(last, most);
+        even = widen(even, last);
         missing += isnan(*number);
         if (stored) {
             store_pair(kind, part->value, row, last, false);
         }
+        number += columns;
     }
+    const __m128d least = _mm_min_pd(even.least, odd.least), most = _mm_max_pd(even.most, odd.most);
     part->tally->least = _mm_cvtsd_f64(_mm_min_sd(_mm_unpackhi_pd(least, least), least));
     part->tally->most = _mm_cvtsd_f64(_mm_max_sd(_mm_unpackhi_pd(most, most), most));
     return missing;
@@ -122,8 +141,8 @@ static inline __attribute__((always_inline)) void take_kind(column_part *part, t
 /* Returns true if the cell is a word that stands as it is. [out] begin, bytes: its text */
 static inline bool is_word(const column_part *part, size_t cell, uint8_t found, const char **begin, size_t *bytes)
 {
-    *begin = cell_begin(part->block->text, part->block->place, cell);
-    *bytes = (size_t)(cell_end(part->block->text, part->block->place, cell, found) - *begin);
+    *begin = sink_cell_begin(part->block, cell);
+    *bytes = (size_t)(part->block->text + part->block->end[cell] - *begin);
     return (found & (CELL_BARE | CELL_EMPTY)) == CELL_BARE &&
            (part->sink->missing_marks & sink_mark(*begin, *bytes)) == 0;
 }
@@ -159,16 +178,6 @@ static inline __attribute__((always_inline)) weft_status take_words(column_part 
 }
 
 /* ---- columns ---- */
-
-/* Fetches the lines of the column that the next block will fill. The processor does not do so by itself for as many
- * arrays as there are columns. */
-static inline void fetch_ahead(const column_part *part, size_t bytes)
-{
-    const char *next = (const char *)part->value + bytes;
-    for (size_t at = 0; at < bytes; at += LINE) {
-        __builtin_prefetch(next + at, 1);
-    }
-}
 
 static weft_status take_column(column_part *part, sink_quick quick)
 {
@@ -218,10 +227,11 @@ static void find_common(const sink_block *block, int64_t first, int64_t count, u
 weft_status sink_put_block(table_sink *sink, int thread, const sink_block *block, int64_t *left)
 {
     uint8_t common[COLUMNS];
-    const int64_t first = block->row - sink->first;
-    assert(first >= 0 && first + block->rows <= sink->count && thread < sink->threads);
+    assert(block->row >= sink->first && block->row - sink->first + block->rows <= sink->count);
+    assert(thread < sink->threads && block->rows * block->columns <= SINK_CELLS);
     assert(block->column + block->columns <= sink->schema->count);
     *left = 0;
+    sink_window_take(sink, thread, block->row, block->rows);
     for (int64_t j = 0; j < block->columns; j++) {
         const int64_t column = block->column + j, ahead = block->columns - j;
         const sink_column *c = &sink->column[column];
@@ -232,14 +242,10 @@ weft_status sink_put_block(table_sink *sink, int thread, const sink_block *block
                             .block = block,
                             .words = sink->schema->field[column].words,
                             .tally = &sink->tally[thread * sink->schema->count + column],
+                            .value = sink_slot(sink, thread, block->row, column),
                             .column = j,
                             .thread = thread,
                             .common = common[j % COLUMNS]};
-        if (c->value != NULL) {
-            const int64_t bytes = (int64_t)table_kind_bytes(c->kind);
-            part.value = (char *)c->value + first * bytes;
-            fetch_ahead(&part, (size_t)(block->rows * bytes));
-        }
         WEFT_TRY(take_column(&part, c->quick));
         *left += part.left;
     }

@@ -10,8 +10,6 @@
 #include "table/rows/csv_lines.h"
 #include "table/table_options.def"
 
-enum { CELLS = 2048 /* read by a kernel at a time: their values stay in the cache */ };
-
 /* Where the parser of a piece stands. */
 typedef struct row_place {
     const csv_parser *parser;
@@ -20,13 +18,18 @@ typedef struct row_place {
     int64_t row, column;
 } row_place;
 
-/* Some cells as the kernel has read them. */
+/* Some cells as the kernel has read them, and as a sink_block has them. */
 typedef struct cell_run {
     const char *text;
-    const uint32_t *place;
+    const int32_t *before, *end;
     const double *value;
     uint8_t *found;
 } cell_run;
+
+static cell_run behind(const cell_run *run, int64_t cells)
+{
+    return (cell_run){run->text, run->before + cells, run->end + cells, run->value + cells, run->found + cells};
+}
 
 /* ---- cells ---- */
 
@@ -107,10 +110,9 @@ static weft_status put_left(row_place *p, const sink_block *b)
         }
         const int64_t row = (int64_t)i / b->columns, column = (int64_t)i % b->columns;
         if (b->column == 0) {
-            p->begin = cell_begin(b->text, b->place, i - (size_t)column);
+            p->begin = sink_cell_begin(b, i - (size_t)column);
         }
-        WEFT_TRY(put_closely(p, b->row + row, b->column + column, cell_begin(b->text, b->place, i),
-                             cell_end(b->text, b->place, i, b->found[i])));
+        WEFT_TRY(put_closely(p, b->row + row, b->column + column, sink_cell_begin(b, i), b->text + b->end[i]));
     }
     return WEFT_OK;
 }
@@ -120,15 +122,16 @@ static weft_status put_cells(row_place *p, const cell_run *run, int64_t rows, in
 {
     const int64_t from = p->row < p->piece->first ? p->piece->first - p->row : 0;
     const int64_t to = p->piece->last - p->row < rows ? p->piece->last - p->row : rows;
-    const int64_t skipped = from * columns;
     int64_t left;
     if (from >= to || columns == 0) {
         return WEFT_OK;
     }
-    const sink_block block = {.text = run->text,
-                              .place = run->place + skipped,
-                              .value = run->value + skipped,
-                              .found = run->found + skipped,
+    const cell_run wanted = behind(run, from * columns);
+    const sink_block block = {.text = wanted.text,
+                              .before = wanted.before,
+                              .end = wanted.end,
+                              .value = wanted.value,
+                              .found = wanted.found,
                               .row = p->row + from,
                               .rows = to - from,
                               .column = p->column,
@@ -148,7 +151,7 @@ static weft_status fail_width(const row_place *p, const cell_run *run, int64_t c
     uint64_t inside = 0;
     char name[96];
     if (found < 0) {
-        const char *cell = cell_begin(run->text, run->place, (size_t)cells - 1);
+        const char *cell = run->text + run->before[cells - 1] + 1;
         const int64_t column = p->column + cells - 1;
         (void)fail_quote(&parser->marks, cell, cell + strcspn(cell, "\r\n"), "");
         return weft_fail_context(WEFT_ERR_DATA, "%s: ", schema_say(parser->sink->schema, column, name));
@@ -165,106 +168,134 @@ static weft_status fail_width(const row_place *p, const cell_run *run, int64_t c
                      parser->marks.separator == ',' ? ": a cell with a comma stands in quotes" : "");
 }
 
-/* Cells up to the end of a line, or all if none ends. SINK_AHEAD bytes behind the cells are read. */
-static size_t line_cells(const uint8_t *found, size_t cells)
-{
-    uint64_t bits = 0;
-    size_t i = 0;
-    while (i < cells && bits == 0) {
-        memcpy(&bits, found + i, sizeof bits);
-        bits &= CELL_LAST * UINT64_C(0x0101010101010101);
-        i += sizeof bits;
-    }
-    const size_t end = bits == 0 ? cells : i - sizeof bits + (size_t)__builtin_ctzll(bits) / 8 + 1;
-    return end < cells ? end : cells;
-}
-
-/* Whole rows at the beginning of some cells. A line of one cell may be empty, and is looked at alone. */
-static int64_t whole_rows(const row_place *p, const uint8_t *found, size_t cells)
+/* Where lines end: [out] line: [found.lines] the number of cells up to the end of each. They are where whole rows end,
+ * or else all ends of cells are looked at. */
+static void find_lines(const row_place *p, const char *text, const uint32_t *place, csv_found found, uint16_t *line)
 {
     const size_t columns = (size_t)p->parser->columns;
-    int64_t rows = 0;
-    if (p->column > 0 || columns == 1) {
-        return 0;
+    size_t lines = 0;
+    for (size_t at = columns - (size_t)p->column; at <= found.places && text[place[at - 1]] == '\n'; at += columns) {
+        line[lines++] = (uint16_t)at;
     }
-    while (cells >= columns && line_cells(found, columns) == columns && (found[columns - 1] & CELL_LAST) != 0) {
-        found += columns;
-        cells -= columns;
+    if (lines == found.lines) {
+        return;
+    }
+    lines = 0;
+    for (size_t i = 0; lines < found.lines; i++) {
+        line[lines] = (uint16_t)(i + 1);
+        lines += text[place[i]] == '\n';
+    }
+}
+
+/* Copies places; the '\r' before a line end is no part of the cell. */
+static void find_ends(const char *text, const uint32_t *place, size_t first, size_t cells, const uint16_t *line,
+                      size_t lines, int32_t *end)
+{
+    memcpy(end, place + first, cells * sizeof *end);
+    for (size_t i = 0; i < CELL_GROUP; i++) {
+        end[cells + i] = end[cells - 1];
+    }
+    for (size_t k = 0; k < lines; k++) {
+        int32_t *last = &end[line[k] - 1 - first];
+        *last -= text[*last - 1] == '\r' && *last - 1 > (int32_t)place[(int64_t)line[k] - 2];
+    }
+}
+
+/* Returns true if the line at p->begin, which has one cell, is no row: it is empty, or a comment. */
+static bool is_no_row(const csv_marks *marks, const char *begin, uint8_t found)
+{
+    return marks->by_lines ? !csv_line_is_row(marks, begin) : (found & CELL_EMPTY) != 0;
+}
+
+/* Whole rows at the beginning of a run, whose lines end at line[k] - first. */
+static int64_t whole_rows(const row_place *p, const cell_run *run, const uint16_t *line, size_t lines, size_t first)
+{
+    const int64_t columns = p->parser->columns;
+    int64_t rows = 0;
+    while (p->column == 0 && rows < (int64_t)lines && line[rows] - (int64_t)first == (rows + 1) * columns &&
+           (columns > 1 || !is_no_row(&p->parser->marks, run->text + run->before[rows] + 1, run->found[rows]))) {
         rows++;
     }
     return rows;
 }
 
-/* Returns true if the line at p->begin, which has one cell, is no row: it is empty, or a comment. */
-static bool is_no_row(const row_place *p, uint8_t found)
+/* Cells of one line, the last of which ends it if `ended`: there is the byte behind it. */
+static weft_status take_line(row_place *p, const cell_run *run, int64_t cells, const char *ended)
 {
-    const csv_marks *marks = &p->parser->marks;
-    return marks->by_lines ? !csv_line_is_row(marks, p->begin) : (found & CELL_EMPTY) != 0;
-}
-
-/* Cells of one line, the last of which may end it. */
-static weft_status take_line(row_place *p, const cell_run *run, int64_t cells)
-{
-    const char *end = run->text + (int32_t)run->place[cells - 1];
     const int64_t missing = p->parser->columns - p->column - cells;
-    const uint8_t last = run->found[cells - 1];
-    const bool ends = (last & CELL_LAST) != 0;
-    if (ends && p->column == 0 && cells == 1 && is_no_row(p, last)) {
-        p->begin = end + 1;
+    if (cells == 0) {
         return WEFT_OK;
     }
-    if (ends ? missing != 0 : missing <= 0) {
+    if (ended != NULL && p->column == 0 && cells == 1 && is_no_row(&p->parser->marks, p->begin, *run->found)) {
+        p->begin = ended;
+        return WEFT_OK;
+    }
+    if (ended != NULL ? missing != 0 : missing <= 0) {
         WEFT_TRY(put_cells(p, run, 1, missing > 0 ? cells - 1 : cells + missing - 1));
-        return fail_width(p, run, cells, ends ? end : p->piece->end);
+        return fail_width(p, run, cells, ended != NULL ? ended - 1 : p->piece->end);
     }
     WEFT_TRY(put_cells(p, run, 1, cells));
     p->column += cells;
-    if (ends) {
-        p->begin = end + 1;
+    if (ended != NULL) {
+        p->begin = ended;
         p->column = 0;
         p->row++;
     }
     return WEFT_OK;
 }
 
-static weft_status take_cells(row_place *p, cell_run run, size_t cells)
+/* Cells `first` .. first + cells - 1 of a span, in which these lines end. */
+static weft_status take_cells(row_place *p, cell_run run, const uint32_t *place, size_t first, size_t cells,
+                              const uint16_t *line, size_t lines)
 {
-    while (cells > 0) {
-        const int64_t rows = whole_rows(p, run.found, cells);
-        const size_t taken = rows > 0 ? (size_t)(rows * p->parser->columns) : line_cells(run.found, cells);
+    const size_t end = first + cells;
+    while (lines > 0) {
+        const int64_t rows = whole_rows(p, &run, line, lines, first);
+        const size_t ended = rows > 0 ? (size_t)rows : 1, next = line[ended - 1];
+        const char *behind_line = run.text + place[next - 1] + 1;
         if (rows > 0) {
             WEFT_TRY(put_cells(p, &run, rows, p->parser->columns));
-            p->begin = run.text + (int32_t)run.place[taken - 1] + 1;
+            p->begin = behind_line;
             p->row += rows;
         } else {
-            WEFT_TRY(take_line(p, &run, (int64_t)taken));
+            WEFT_TRY(take_line(p, &run, (int64_t)(next - first), behind_line));
         }
-        run.place += taken;
-        run.value += taken;
-        run.found += taken;
-        cells -= taken;
+        run = behind(&run, (int64_t)(next - first));
+        first = next;
+        line += ended;
+        lines -= ended;
     }
-    return WEFT_OK;
+    return take_line(p, &run, (int64_t)(end - first), NULL);
 }
 
 /* All cells that end in a span of the text. place[-1] is where the last cell before the span ended. */
-static weft_status take_span(row_place *p, const char *text, const uint32_t *place, size_t places)
+static weft_status take_span(row_place *p, const char *text, uint32_t *place, csv_found found)
 {
     const csv_parser *parser = p->parser;
     const cell_marks marks = {.point = parser->sink->point, .quote = parser->marks.quote};
-    double value[CELLS];
-    uint8_t found[CELLS + SINK_AHEAD] = {0};
-    for (size_t i = 0; i < places; i += CELLS) {
-        const size_t cells = places - i < CELLS ? places - i : CELLS;
-        parser->cells(&marks, text, place + i, cells, value, found);
-        WEFT_TRY(take_cells(p, (cell_run){text, place + i, value, found}, cells));
+    uint16_t all[CSV_SPAN], *line = all;
+    double value[SINK_CELLS];
+    int32_t end[SINK_CELLS + CELL_GROUP];
+    uint8_t bits[SINK_CELLS + SINK_AHEAD] = {0};
+    find_lines(p, text, place, found, line);
+    memset(place + found.places, 0, CELL_GROUP * sizeof *place); /* are looked at beside the last cells */
+    for (size_t i = 0; i < found.places; i += SINK_CELLS) {
+        const size_t cells = found.places - i < SINK_CELLS ? found.places - i : SINK_CELLS;
+        size_t lines = 0;
+        while (line + lines < all + found.lines && line[lines] <= i + cells) {
+            lines++;
+        }
+        find_ends(text, place, i, cells, line, lines, end);
+        const cell_run run = {text, (const int32_t *)(const void *)place + (int64_t)i - 1, end, value, bits};
+        parser->cells(&marks, text, run.before, end, cells, value, bits);
+        WEFT_TRY(take_cells(p, run, place, i, cells, line, lines));
+        line += lines;
     }
     return WEFT_OK;
 }
 
-weft_status csv_parse(void *self, row_piece *piece)
+static weft_status parse_piece(const csv_parser *parser, row_piece *piece)
 {
-    const csv_parser *parser = self;
     uint32_t block[1 + CSV_SPAN + CSV_STEP], *place = block + 1;
     uint64_t inside = 0;
     const char *cell = piece->text;
@@ -272,14 +303,14 @@ weft_status csv_parse(void *self, row_piece *piece)
     assert(parser->columns == parser->sink->schema->count && piece->text <= piece->end);
     for (const char *text = piece->text; text < piece->end && p.row < piece->last; text += CSV_SPAN) {
         const size_t left = (size_t)(piece->end - text);
-        const size_t places = parser->places(&parser->marks, text, left < CSV_SPAN ? left : CSV_SPAN, &inside, place);
+        const csv_found found = parser->places(&parser->marks, text, left < CSV_SPAN ? left : CSV_SPAN, &inside, place);
         place[-1] = (uint32_t)(cell - text - 1);
-        const weft_status status = take_span(&p, text, place, places);
+        const weft_status status = take_span(&p, text, place, found);
         if (status != WEFT_OK) {
             piece->at = p.begin;
             return status;
         }
-        cell = places > 0 ? text + place[places - 1] + 1 : cell;
+        cell = found.places > 0 ? text + place[found.places - 1] + 1 : cell;
     }
     piece->at = p.begin;
     WEFT_CHECK(inside == 0 || p.row >= piece->last, WEFT_ERR_DATA,
@@ -287,4 +318,12 @@ weft_status csv_parse(void *self, row_piece *piece)
                " none if quotes are characters like others");
     piece->at = NULL;
     return WEFT_OK;
+}
+
+weft_status csv_parse(void *self, row_piece *piece)
+{
+    const csv_parser *parser = self;
+    const weft_status status = parse_piece(parser, piece);
+    sink_flush(parser->sink, piece->thread);
+    return status;
 }

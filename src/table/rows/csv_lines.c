@@ -47,16 +47,17 @@ static line_place step(const csv_marks *marks, line_place before, const char *at
     }
 }
 
-size_t csv_lines_places(const csv_marks *marks, const char *text, size_t bytes, uint64_t *inside, uint32_t *place)
+csv_found csv_lines_places(const csv_marks *marks, const char *text, size_t bytes, uint64_t *inside, uint32_t *place)
 {
-    size_t found = 0;
+    csv_found found = {.places = 0};
     line_place now = (line_place)*inside;
     assert(marks->by_lines && now <= LINE_OVER);
     for (size_t i = 0; i < bytes; i++) {
         bool ends = text[i] == '\n';
+        found.lines += ends;
         now = ends ? LINE_BEGIN : step(marks, now, text + i, &ends);
-        place[found] = (uint32_t)i;
-        found += ends;
+        place[found.places] = (uint32_t)i;
+        found.places += ends;
     }
     *inside = (uint64_t)now;
     return found;

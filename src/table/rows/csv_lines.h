@@ -23,4 +23,4 @@ static inline bool csv_line_is_row(const csv_marks *marks, const char *at)
 }
 
 /* A csv_places_fn; the line in which the text ends must end behind it. */
-size_t csv_lines_places(const csv_marks *marks, const char *text, size_t bytes, uint64_t *inside, uint32_t *place);
+csv_found csv_lines_places(const csv_marks *marks, const char *text, size_t bytes, uint64_t *inside, uint32_t *place);

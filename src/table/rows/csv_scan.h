@@ -20,11 +20,15 @@ typedef struct csv_marks {
     bool blank_is_row; /* by_lines: an empty line is a row of one empty cell */
 } csv_marks;
 
+typedef struct csv_found {
+    size_t places, lines; /* separators and line ends; line ends alone */
+} csv_found;
+
 /* Writes the places of separators and line ends in text[0 .. bytes) to place, [CSV_SPAN + CSV_STEP]; bytes <=
  * CSV_SPAN, and CSV_STEP bytes behind them may be read. [in/out] inside: ~0 if the text begins inside quotes, else
- * 0. Returns the number of places. */
-typedef size_t (*csv_places_fn)(const csv_marks *marks, const char *text, size_t bytes, uint64_t *inside,
-                                uint32_t *place);
+ * 0. Returns how many there are. */
+typedef csv_found (*csv_places_fn)(const csv_marks *marks, const char *text, size_t bytes, uint64_t *inside,
+                                   uint32_t *place);
 
 /* Facts about a run of text that may begin inside quotes or outside. A row is a line that is not empty. */
 typedef struct csv_count {
@@ -36,9 +40,9 @@ typedef struct csv_count {
  * read. */
 typedef csv_count (*csv_count_fn)(const csv_marks *marks, const char *text, size_t bytes);
 
-size_t csv_places_base(const csv_marks *marks, const char *text, size_t bytes, uint64_t *inside, uint32_t *place);
-size_t csv_places_avx2(const csv_marks *marks, const char *text, size_t bytes, uint64_t *inside, uint32_t *place);
-size_t csv_places_avx512(const csv_marks *marks, const char *text, size_t bytes, uint64_t *inside, uint32_t *place);
+csv_found csv_places_base(const csv_marks *marks, const char *text, size_t bytes, uint64_t *inside, uint32_t *place);
+csv_found csv_places_avx2(const csv_marks *marks, const char *text, size_t bytes, uint64_t *inside, uint32_t *place);
+csv_found csv_places_avx512(const csv_marks *marks, const char *text, size_t bytes, uint64_t *inside, uint32_t *place);
 csv_count csv_count_base(const csv_marks *marks, const char *text, size_t bytes);
 csv_count csv_count_avx2(const csv_marks *marks, const char *text, size_t bytes);
 csv_count csv_count_avx512(const csv_marks *marks, const char *text, size_t bytes);

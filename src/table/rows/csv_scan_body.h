@@ -44,16 +44,19 @@ static inline size_t csv_put_each(uint64_t bits, uint32_t at, uint32_t *place)
     return found;
 }
 
-size_t CSV_NAME(csv_places)(const csv_marks *marks, const char *text, size_t bytes, uint64_t *inside, uint32_t *place)
+csv_found CSV_NAME(csv_places)(const csv_marks *marks, const char *text, size_t bytes, uint64_t *inside,
+                               uint32_t *place)
 {
-    size_t found = 0;
+    csv_found found = {.places = 0};
     for (size_t at = 0; at < bytes; at += CSV_STEP) {
         const csv_vector part = csv_load(text + at);
         const uint64_t held = first_bits(bytes - at);
         const uint64_t quotes = marks->quote != '\0' ? csv_equal(part, marks->quote) & held : 0;
-        uint64_t ends = (csv_equal(part, marks->separator) | csv_equal(part, '\n')) & held;
-        ends &= ~inside_quotes(quotes, inside);
-        found += CSV_PUT(ends, (uint32_t)at, place + found);
+        const uint64_t outside = held & ~inside_quotes(quotes, inside);
+        const uint64_t lines = csv_equal(part, '\n') & outside;
+        const uint64_t ends = (csv_equal(part, marks->separator) & outside) | lines;
+        found.lines += (size_t)__builtin_popcountll(lines);
+        found.places += CSV_PUT(ends, (uint32_t)at, place + found.places);
     }
     return found;
 }

@@ -10,7 +10,7 @@
 /* Bytes before a buffer's text, which kernels may read; bytes of a row. */
 enum { ROW_PAD = 64, ROW_SEGMENT = 256 << 10, ROW_AHEAD = 4 << 10, ROW_BYTES_MOST = 1 << 30 };
 /* Bytes of a parser's stack at most, and of an open compressed file. */
-enum { ROW_STACK = 128 << 10, ROW_INPUT = 260 << 10 };
+enum { ROW_STACK = 160 << 10, ROW_INPUT = 260 << 10 };
 
 typedef struct row_segment {
     int64_t row; /* rows that end before the segment, over all files */

@@ -84,7 +84,8 @@ int64_t files_memory(const table_files *files, const table_schema *schema, int64
      * facts: one for each thread, and their sum. */
     const int64_t column = (int64_t)(sizeof(table_field) + sizeof(sink_column) + 64) + ARRAY_LINE + ARRAY_SPREAD +
                            (files->threads + 2) * (int64_t)sizeof(table_tally);
-    int64_t bytes = files->reader->memory(files->self) + count * schema_row_bytes(schema) + schema->count * column;
+    int64_t bytes = files->reader->memory(files->self) + files->threads * sink_window_bytes(schema, count) +
+                    count * schema_row_bytes(schema) + schema->count * column;
     for (int64_t j = 0; j < schema->count; j++) {
         bytes += schema->field[j].kind == TABLE_CATEGORY ? WORDS_BYTES : 0;
     }

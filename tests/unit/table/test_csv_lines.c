@@ -61,8 +61,8 @@ static void test_cells_beside_fields(void **state)
             .separator = ",;\t \n"[trial % 5], .quote = '"', .by_lines = true, .blank_is_row = trial % 2 == 0};
         const size_t bytes = make_text(trial, "ab12,;\t  \"\"\"\n#\r", text), half = bytes / 2;
         uint64_t inside = 0;
-        size_t found = csv_lines_places(&marks, text, half, &inside, place);
-        const size_t more = csv_lines_places(&marks, text + half, bytes - half, &inside, place + found);
+        size_t found = csv_lines_places(&marks, text, half, &inside, place).places;
+        const size_t more = csv_lines_places(&marks, text + half, bytes - half, &inside, place + found).places;
         for (size_t i = found; i < found + more; i++) {
             place[i] += (uint32_t)half;
         }

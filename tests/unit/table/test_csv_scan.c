@@ -72,7 +72,13 @@ static void test_kernels(void **state)
                 bool inside = begin == 1;
                 uint64_t state_of = begin == 1 ? ~UINT64_C(0) : 0;
                 const size_t count = places_by_bytes(&marks, text, bytes, &inside, expected);
-                assert_int_equal(of_isa[k].places(&marks, text, bytes, &state_of, place), count);
+                const csv_found found = of_isa[k].places(&marks, text, bytes, &state_of, place);
+                size_t lines = 0;
+                for (size_t i = 0; i < count; i++) {
+                    lines += text[expected[i]] == '\n';
+                }
+                assert_int_equal(found.places, count);
+                assert_int_equal(found.lines, lines);
                 assert_memory_equal(place, expected, count * sizeof *place);
                 assert_true(state_of == (inside ? ~UINT64_C(0) : 0));
             }

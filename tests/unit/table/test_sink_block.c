@@ -8,8 +8,8 @@
 #include "table/column/sink.h"
 
 enum {
-    ROWS_MOST = 9,
-    COLUMNS_MOST = 150,
+    ROWS_MOST = 21,
+    COLUMNS_MOST = 90,
     CELLS_MOST = ROWS_MOST * COLUMNS_MOST,
     BYTES_MOST = 24,
     TRIALS = TEST_SANITIZED || TEST_RACES ? 40 : 400
@@ -22,7 +22,7 @@ enum { KINDS = sizeof kinds / sizeof *kinds };
 
 typedef struct cells {
     char block[DECIMAL_PAD + CELLS_MOST * (BYTES_MOST + 1) + DECIMAL_PAD];
-    uint32_t place[1 + CELLS_MOST];
+    int32_t place[1 + CELLS_MOST + CELL_GROUP];
     double value[CELLS_MOST + CELL_GROUP];
     uint8_t found[CELLS_MOST + CELL_GROUP + SINK_AHEAD];
     int64_t rows, columns;
@@ -44,15 +44,15 @@ static size_t make_cell(uint64_t *seed, bool word, char *text)
 static void make_cells(uint64_t seed, cells *c)
 {
     char *text = c->block + DECIMAL_PAD;
-    uint32_t at = 0;
+    int32_t at = 0;
     c->rows = 1 + (int64_t)(test_random(&seed) % ROWS_MOST);
     c->columns = 1 + (int64_t)(test_random(&seed) % COLUMNS_MOST);
     memset(c->block, '7', sizeof c->block);
     memset(c->found, 255, sizeof c->found);
-    c->place[0] = UINT32_MAX;
+    c->place[0] = -1;
     for (int64_t i = 0; i < c->rows * c->columns; i++) {
         const table_kind kind = kinds[i % c->columns % KINDS];
-        at += (uint32_t)make_cell(&seed, kind == TABLE_CATEGORY || kind == TABLE_ID, text + at);
+        at += (int32_t)make_cell(&seed, kind == TABLE_CATEGORY || kind == TABLE_ID, text + at);
         c->place[1 + i] = at;
         text[at++] = (i + 1) % c->columns == 0 ? '\n' : ',';
     }
@@ -90,7 +90,7 @@ static void close_target(target *t)
 static void put_one(const cells *c, table_sink *sink, int64_t i)
 {
     const char *text = c->block + DECIMAL_PAD;
-    const char *begin = cell_begin(text, c->place + 1, (size_t)i);
+    const char *begin = text + c->place[i] + 1;
     const sink_cell cell = {.text = begin, .bytes = (size_t)(text + c->place[1 + i] - begin)};
     ASSERT_OK(sink_put(sink, 0, 11 + i / c->columns, i % c->columns, &cell));
 }
@@ -107,9 +107,10 @@ static void put_block(cells *c, cell_scan_fn scan, target *t)
     const cell_marks marks = {.point = '.', .quote = '"'};
     const size_t count = (size_t)(c->rows * c->columns);
     int64_t left, marked = 0;
-    scan(&marks, c->block + DECIMAL_PAD, c->place + 1, count, c->value, c->found);
+    scan(&marks, c->block + DECIMAL_PAD, c->place, c->place + 1, count, c->value, c->found);
     const sink_block block = {.text = c->block + DECIMAL_PAD,
-                              .place = c->place + 1,
+                              .before = c->place,
+                              .end = c->place + 1,
                               .value = c->value,
                               .found = c->found,
                               .row = 11,
