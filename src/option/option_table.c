@@ -7,7 +7,8 @@
 #include "base/nearest.h"
 #include "option/option_internal.h"
 
-/* The item at the cursor is a view of the list, [*length]; the cursor moves behind its separator. NULL: there is none. */
+/* Returns the item at the cursor, [*length], as it stands in the list, and moves the cursor behind its separator; NULL
+ * at the end. */
 static const char *list_view(const char **cursor, char separator, size_t *length)
 {
     const char *item = *cursor;

@@ -126,9 +126,9 @@ static void case_act(env *e)
 }
 
 /* [2, n] and [m, 2] in a vector. */
-#define STATS(x)  hal_mat_of((x).dev[run_backend], WEFT_DTYPE_F64, 2, e->n, e->n)
+#define STATS(x) hal_mat_of((x).dev[run_backend], WEFT_DTYPE_F64, 2, e->n, e->n)
 #define SAVED(x) hal_mat_of((x).dev[run_backend], (x).dtype, e->m / pixels, 2 * groups, 2 * groups)
-#define PAIRS(x)  hal_mat_of((x).dev[run_backend], (x).dtype, e->m, 2, 2)
+#define PAIRS(x) hal_mat_of((x).dev[run_backend], (x).dtype, e->m, 2, 2)
 
 /* ---- norms ----------------------------------------------------------------------------------------------------- */
 
