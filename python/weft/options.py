@@ -28,7 +28,7 @@ class TrainOptions(TypedDict, total=False):
     recipe: one of auto, default, fast, few-labels, wide-features, kipf, gat-paper, reddit, ogbn-arxiv, ogbn-products, ogbn-proteins, ogbn-papers100m, images, trees, clicks; default auto
         a named set of defaults, below every other source (docs/recipes.md): default = none; auto chooses by the data;
         graphs: auto = few-labels where the graph has fewer than 100 training vertices a class, else wide-features
-        where it has fewer than features, else default; fast = the same in 20 epochs, by second order; kipf = the
+        where it has fewer than features, else default; fast = the same in 60 epochs, by second order; kipf = the
         published GCN of Kipf and Welling; gat-paper = the published GAT of Velickovic and others; reddit, ogbn-* =
         the published full-batch settings of these data sets; images: auto = images, for batches of 128 and less;
         tables: auto = trees; tables of clicks: auto = clicks, few epochs of large batches
@@ -40,6 +40,16 @@ class TrainOptions(TypedDict, total=False):
         xdeepfm, or parts of your own choice (--click-parts)
     batch_size: 1 to 1000000000; default 128
         samples of a step, over all ranks together
+    shard_by: default random
+        training samples that a rank computes: random = each batch is drawn of all samples and shared; the others give
+        every rank a shard of its own, to try data that differ by site: label:S = the share S dealt by label, the rest
+        at random; label-count:C = C classes a rank; dirichlet:B = shares of each class drawn from Dirichlet(B);
+        quantity:B = shards of different sizes; the same shards for the same --seed and number of ranks
+    skew_guard: 0 to 100; default 0
+        --sync topk, divide-shuffle, shadow and asp: start with the setting of the mode that sends most, and loosen it
+        step by step while the average of the replicas loses at most X points of accuracy on images of all ranks, and
+        replicas are not better on their own rank's images than on others' by more than 5 X; takes the place of the
+        mode's own --topk-density, --group-size, --shadow-gap or --asp-threshold; 0 = off
     loader_threads: 0 to 1024; default 0
         threads of each rank that prepare the next batch while this one is computed; 0 = the computing threads do it
         in between
@@ -107,8 +117,8 @@ class TrainOptions(TypedDict, total=False):
         with groups of a share F of the ranks, default 0.5; auto = the quickest by the machine's measured rates;
         results are the same to the bit
     precondition_clip: 0 to 1000000000; default 0.1
-        the step shrinks where lr^2 times the product of step and gradient is above X; 0 = never; images: 0.001 for
-        kfac and 0.0001 for input where the network has norms, else 0.00003
+        the step shrinks where lr^2 times the product of step and gradient is above X; 0 = never; graph attention:
+        0.01; images: 0.001 for kfac and 0.0001 for input where the network has norms, else 0.00003
     precondition_decay: 0 to 0.9999; default 0.5
         share of the old covariance in the running average, which begins with the first one; images: 0.95
     muon_lr: 0 to 1000000; default 0.02
@@ -454,8 +464,9 @@ class TrainOptions(TypedDict, total=False):
         share of the rows that a tree is grown on, drawn anew for each
     colsample: 1e-06 to 1; default 1
         share of the columns that a tree is grown on, drawn anew for each
-    bins: 2 to 255; default 255
-        bins of a column, at most; a column with fewer different values has a bin for each
+    bins: 2 to 65535; default 255
+        bins of a column, at most; a column with fewer different values has a bin for each; above 255 bins take twice
+        the memory
     one_hot: 0 to 255; default 4
         a column of words with this many or fewer is split by one word against the rest, others by the best set of
         words
@@ -507,9 +518,14 @@ class TrainOptions(TypedDict, total=False):
         dcn, dcn-v2: layers of crosses
     cin: default 100,100,50
         xdeepfm: maps of each layer of the compressed interactions
-    table_mode: one of all-to-all, replicate, des, auto; default auto
+    table_mode: one of all-to-all, replicate, des, columns, auto; default auto
         where rows of embeddings are, with several ranks: all-to-all, each on the rank that owns its key; replicate,
-        all on each rank; des, on owners, which send sums of their rows; auto: the fastest, which first batches show
+        all on each rank; des, on owners, which send sums of their rows; columns, some numbers of all rows on each
+        rank (not with row-adagrad); auto: the fastest, which first batches show, of these and of each column in the
+        mode that sends least of it
+    field_modes: default none
+        modes of --table-mode for columns of ids by their names, such as user=all-to-all,device=replicate; other
+        columns have that of --table-mode, all-to-all where it is auto
     row_optimizer: one of sgd, row-adagrad, adagrad, ftrl, lazy-adam; default row-adagrad
         how rows of embeddings are updated: row-adagrad keeps one sum of squares a row, lazy-adam counts the updates
         of a row
@@ -562,6 +578,8 @@ class TrainOptions(TypedDict, total=False):
     recipe: str
     model: str
     batch_size: int
+    shard_by: str
+    skew_guard: float
     loader_threads: int
     epochs: int
     runs: int
@@ -744,6 +762,7 @@ class TrainOptions(TypedDict, total=False):
     crosses: int
     cin: str
     table_mode: str
+    field_modes: str
     row_optimizer: str
     row_lr: float
     row_precision: str

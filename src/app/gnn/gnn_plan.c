@@ -271,8 +271,28 @@ static weft_status settle_precision(workload *work)
     return app_decide_shared(context->comm, context->decided, OPT_PRECISION, "f32");
 }
 
-/* Features that 16 bits hold exactly take no more where nothing but products reads them: neither sums nor second order,
- * which want rows of float32. GPUs multiply matrices of one type. */
+/* Features of float32 that take at least this share of a rank's memory are worth holding in 16 bits, although products
+ * with few columns take up to 1.5 times as long then, because rows are widened on their way into the kernels. */
+#define MUCH_MEMORY 0.25
+
+/* [out] much: on any rank. Collective. */
+static weft_status features_take_much(const workload *work, bool *much)
+{
+    const gnn_job *job = work->self;
+    const app_context *context = work->context;
+    const weft_graph *graph = &job->data.graph;
+    const uint64_t limit = option_size(context->options, OPT_MEMORY_LIMIT);
+    const double node = (double)(limit > 0 ? limit : app_context_memory(context));
+    const double memory = node / comm_node_size(context->comm);
+    const double rows = (double)graph->vertices * graph_data_share(context, &job->data);
+    int32_t own = rows * (double)graph->features * sizeof(float) >= MUCH_MEMORY * memory;
+    WEFT_TRY(comm_allreduce(context->comm, &own, 1, WEFT_DTYPE_I32, COMM_MAX));
+    *much = own != 0;
+    return WEFT_OK;
+}
+
+/* Features that 16 bits hold exactly and that take much memory are held so where nothing but products reads them:
+ * neither sums nor second order, which want rows of float32. GPUs multiply matrices of one type. */
 static weft_status settle_feature_bits(workload *work)
 {
     gnn_job *job = work->self;
@@ -286,7 +306,9 @@ static weft_status settle_feature_bits(workload *work)
     }
     config.narrow_features = true;
     gnn_plan_make(&config, 1, 1, 1, WEFT_DTYPE_F32, &plan);
-    if (!plan.layer[0].narrow) {
+    bool much = false;
+    WEFT_TRY(plan.layer[0].narrow ? features_take_much(work, &much) : WEFT_OK);
+    if (!much) {
         return WEFT_OK;
     }
     WEFT_TRY(gnn_features_are_narrow(context->comm, &job->data.graph, &job->config.narrow_features));
