@@ -307,7 +307,7 @@ static weft_status finish_stream(file_writer *writer)
 {
     int error_number = ferror(writer->stream) != 0 ? EIO : 0;
     const int synced = fflush(writer->stream) != 0 ? errno : file_sync(fileno(writer->stream));
-    error_number = error_number == 0 ? synced : error_number;
+    error_number = synced != 0 ? synced : error_number; /* it says more than that a write before failed */
     if (fclose(writer->stream) != 0 && error_number == 0) {
         error_number = errno;
     }

@@ -460,7 +460,7 @@ static void check_group_moments(norm_context *c)
             squares += y * y;
         }
         assert_true(fabs(sum) < 1e-12);
-        assert_true(fabs(squares / (GN_PIXELS * GN_COLS / GN_GROUPS) - 1.0) < 1e-3);
+        assert_true(fabs(squares * GN_GROUPS / (GN_PIXELS * GN_COLS) - 1.0) < 1e-3);
     }
 }
 

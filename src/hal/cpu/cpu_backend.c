@@ -223,7 +223,7 @@ static weft_status open_library(weft_hal *hal, hal_isa isa)
     if (!hal->native_bf16) {
         return WEFT_OK;
     }
-    WEFT_TRY(WEFT_NEW_ZERO(&state->alone, hal->threads, WEFT_MEM_GENERAL));
+    WEFT_TRY(weft_calloc((size_t)hal->threads, sizeof(onednn *), WEFT_MEM_GENERAL, (void **)&state->alone));
     for (int i = 0; i < hal->threads; ++i) {
         WEFT_TRY(onednn_open(1, &state->alone[i]));
     }

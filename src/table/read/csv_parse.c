@@ -219,25 +219,26 @@ static int64_t whole_rows(const row_place *p, const cell_run *run, const uint16_
     return rows;
 }
 
-/* Cells of one line, the last of which ends it if `ended`: there is the byte behind it. */
-static weft_status take_line(row_place *p, const cell_run *run, int64_t cells, const char *ended)
+/* Cells of one line. line_end: where in the text the line ends with the last of them; NULL: it goes on. */
+static weft_status take_line(row_place *p, const cell_run *run, int64_t cells, const uint32_t *line_end)
 {
+    const bool ends = line_end != NULL;
     const int64_t missing = p->parser->columns - p->column - cells;
     if (cells == 0) {
         return WEFT_OK;
     }
-    if (ended != NULL && p->column == 0 && cells == 1 && is_no_row(&p->parser->marks, p->begin, *run->found)) {
-        p->begin = ended;
+    if (ends && p->column == 0 && cells == 1 && is_no_row(&p->parser->marks, p->begin, *run->found)) {
+        p->begin = run->text + *line_end + 1;
         return WEFT_OK;
     }
-    if (ended != NULL ? missing != 0 : missing <= 0) {
+    if (ends ? missing != 0 : missing <= 0) {
         WEFT_TRY(put_cells(p, run, 1, missing > 0 ? cells - 1 : cells + missing - 1));
-        return fail_width(p, run, cells, ended != NULL ? ended - 1 : p->piece->end);
+        return fail_width(p, run, cells, ends ? run->text + *line_end : p->piece->end);
     }
     WEFT_TRY(put_cells(p, run, 1, cells));
     p->column += cells;
-    if (ended != NULL) {
-        p->begin = ended;
+    if (ends) {
+        p->begin = run->text + *line_end + 1;
         p->column = 0;
         p->row++;
     }
@@ -252,13 +253,12 @@ static weft_status take_cells(row_place *p, cell_run run, const uint32_t *place,
     while (lines > 0) {
         const int64_t rows = whole_rows(p, &run, line, lines, first);
         const size_t ended = rows > 0 ? (size_t)rows : 1, next = line[ended - 1];
-        const char *behind_line = run.text + place[next - 1] + 1;
         if (rows > 0) {
             WEFT_TRY(put_cells(p, &run, rows, p->parser->columns));
-            p->begin = behind_line;
+            p->begin = run.text + place[next - 1] + 1;
             p->row += rows;
         } else {
-            WEFT_TRY(take_line(p, &run, (int64_t)(next - first), behind_line));
+            WEFT_TRY(take_line(p, &run, (int64_t)(next - first), &place[next - 1]));
         }
         run = behind(&run, (int64_t)(next - first));
         first = next;
@@ -282,6 +282,7 @@ static weft_status take_span(row_place *p, const char *text, uint32_t *place, cs
     for (size_t i = 0; i < found.places; i += SINK_CELLS) {
         const size_t cells = found.places - i < SINK_CELLS ? found.places - i : SINK_CELLS;
         size_t lines = 0;
+        // NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): find_lines has written all of them
         while (line + lines < all + found.lines && line[lines] <= i + cells) {
             lines++;
         }
