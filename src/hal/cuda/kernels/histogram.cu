@@ -1,7 +1,8 @@
 /*
  * hal/cuda/kernels/histogram.cu: sums of gradients and hessians by bin. A block has four features and some rows; its
- * cells, both sums in one number, are in shared memory, and are added to the result at the end. Cells of bins of 16 bits
- * may be more than shared memory holds: they grow where they are. Integers have no order: the same bits every time.
+ * cells, both sums in one number, are in shared memory, and are added to the result at the end. Cells of bins of 16
+ * bits may be more than shared memory holds: they grow where they are. Integers have no order: the same bits every
+ * time.
  */
 #include "hal/cuda/kernels/cuda_cells.h"
 #include "hal/cuda/kernels/cuda_kernels.h"
