@@ -74,10 +74,15 @@ PY
 fi
 
 # ---- ends that come early ----
+# go_on FOLDER COMMAND...: the search of a folder goes on; one that was killed before it had a journal begins.
+go_on() {
+    local folder=$1 how_on=(--resume)
+    [ -e "$folder/trials.jsonl" ] || { rm -rf "$folder"; how_on=(); }
+    ok "${@:2}" --run-dir "$folder" "${how_on[@]}"
+}
 for seconds in 0.5 1.2; do
     timeout -s KILL $seconds "$weft" tune "${how[@]}" --run-dir killed >/dev/null 2>&1
-    [ ! -d killed ] || ok "$weft" tune "${how[@]}" --run-dir killed --resume
-    [ -d killed ] || ok "$weft" tune "${how[@]}" --run-dir killed
+    go_on killed "$weft" tune "${how[@]}"
     [ "$(facts killed)" = "$(facts one)" ] || fail "a search that was killed after $seconds s ends otherwise: $(diff <(facts one) <(facts killed))"
     rm -rf killed
 done
@@ -141,7 +146,7 @@ for ((i = 0; i < (${WEFT_LONG:-0} > 0 ? 30 : 2); ++i)); do
     code=$?
     [ $code -ne 124 ] || fail "a search of which a rank was killed goes on for a minute"
     [ ! -s pair/trials.jsonl ] || [ $((i % 2)) -eq 0 ] || truncate -s -$((1 + RANDOM % 60)) pair/trials.jsonl
-    ok ranks 2 "$weft" tune "${how[@]}" --scheduler fifo --ranks-per-trial 1 --run-dir pair --resume
+    go_on pair ranks 2 "$weft" tune "${how[@]}" --scheduler fifo --ranks-per-trial 1
     [ "$(pair)" = "$expected" ] || fail "a search of which a rank was killed ends otherwise: $(diff <(pair) <(echo "$expected"))"
     [ "$(grep -c '"start"' pair/trials.jsonl)" = 6 ] || fail "a trial of a search that was killed began twice"
 done
