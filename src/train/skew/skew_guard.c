@@ -31,9 +31,9 @@ struct skew_guard {
     int settings;
     skew_kept kept;
     skew_figures figures;
-    uint64_t sent; /* bytes at the last check */
-    bool stuck;    /* it was told that the tightest setting breaks the bound */
-    float *logits; /* [probe_rows, outputs] host */
+    uint64_t sent;      /* bytes at the last check */
+    bool stuck;         /* it was told that the tightest setting breaks the bound */
+    weft_tensor counts; /* [PLACES, 2] int64: right answers, and rows */
 };
 
 /* ---- ladders ----------------------------------------------------------------------------------------------------- */
@@ -74,19 +74,7 @@ static void take_ladder(skew_guard *g)
 
 /* ---- scores ------------------------------------------------------------------------------------------------------ */
 
-static int64_t count_right(const float *logits, int64_t outputs, const int32_t *label, int64_t rows)
-{
-    int64_t right = 0;
-    for (int64_t i = 0; i < rows; ++i) {
-        const float *row = logits + i * outputs;
-        int64_t best = 0;
-        for (int64_t c = 1; c < outputs; ++c) {
-            best = row[c] > row[best] ? c : best;
-        }
-        right += best == label[i];
-    }
-    return right;
-}
+enum { HOME, AWAY, PLACES };
 
 typedef struct probe_counts {
     int64_t right, rows;
@@ -97,28 +85,28 @@ static double share_of(probe_counts counts)
     return counts.rows > 0 ? (double)counts.right / (double)counts.rows : 0.0;
 }
 
-/* Scores the parameters in place on the probe of this rank, and of the others where `away` is given. */
-static weft_status score(const skew_guard *g, uint64_t seed, probe_counts *home, probe_counts *away)
+/* Scores the parameters in place on the first `places` of these: the probe of this rank, those of the others. [out]
+ * seen: of all places, 0 where nothing was looked at. */
+static weft_status score(skew_guard *g, uint64_t seed, int places, probe_counts seen[PLACES])
 {
     const train_source *source = g->source;
     const int ranks = comm_size(g->comm), rank = comm_rank(g->comm);
     train_pass pass = {.training = false, .seed = seed, .parts = 1};
+    WEFT_TRY(tensor_zero(&g->counts));
     for (; pass.step < source->probe_steps; ++pass.step) {
-        probe_counts *counts = pass.step % ranks == rank ? home : away;
+        const int place = pass.step % ranks == rank ? HOME : AWAY;
         train_batch batch = {.input = NULL};
-        weft_tensor logits;
-        if (counts == NULL) {
+        weft_tensor logits, counts = tensor_view(&g->counts, place, 1, 0, 2);
+        if (place >= places) {
             continue;
         }
         WEFT_TRY(source->probe(source->self, pass.step, &batch));
         assert(batch.targets->rows <= source->probe_rows);
         pass.batch = &batch;
         WEFT_TRY(g->model->forward(g->model->self, &pass, &logits));
-        WEFT_TRY(tensor_download(&logits, g->logits));
-        counts->right += count_right(g->logits, source->outputs, batch.targets->label_host, batch.targets->rows);
-        counts->rows += batch.targets->rows;
+        WEFT_TRY(tensor_accuracy(&logits, batch.targets->label, NULL, &counts));
     }
-    return WEFT_OK;
+    return tensor_download(&g->counts, seen);
 }
 
 /* Bytes that this rank sent for replicas to stay together. */
@@ -137,15 +125,15 @@ static double exact_bytes(const skew_guard *g)
 
 static weft_status look(skew_guard *g, uint64_t seed, int64_t step, skew_check *check)
 {
-    enum { HOME, AWAY, SENT, SUMS };
-    probe_counts home = {0}, away = {0}, mean = {0};
+    enum { SENT = PLACES, SUMS };
+    probe_counts own[PLACES] = {{0}}, mean[PLACES] = {{0}};
     const double steps = (double)(step - g->kept.checked_at), ranks = comm_size(g->comm);
-    WEFT_TRY(comm_agree(g->comm, score(g, seed, &home, &away)));
-    double sum[SUMS] = {share_of(home), share_of(away), (double)g->kept.sent_since};
+    WEFT_TRY(comm_agree(g->comm, score(g, seed, PLACES, own)));
+    double sum[SUMS] = {share_of(own[HOME]), share_of(own[AWAY]), (double)g->kept.sent_since};
     WEFT_TRY(comm_allreduce(g->comm, sum, SUMS, WEFT_DTYPE_F64, COMM_SUM));
     WEFT_TRY(replica_average(g->replica, false));
-    WEFT_TRY(comm_agree(g->comm, score(g, seed, &mean, NULL)));
-    double judge = share_of(mean);
+    WEFT_TRY(comm_agree(g->comm, score(g, seed, AWAY, mean)));
+    double judge = share_of(mean[HOME]);
     WEFT_TRY(comm_allreduce(g->comm, &judge, 1, WEFT_DTYPE_F64, COMM_SUM));
     *check = (skew_check){.home = sum[HOME] / ranks,
                           .away = sum[AWAY] / ranks,
@@ -300,7 +288,9 @@ weft_status skew_guard_create(weft_comm *comm, train_model *model, const train_s
     *guard = NULL;
     weft_status status = WEFT_OK, local = check_source(source, model->params);
     local = local == WEFT_OK ? WEFT_NEW_ZERO(&g, 1, WEFT_MEM_GENERAL) : local;
-    local = local == WEFT_OK ? WEFT_NEW(&g->logits, source->probe_rows * source->outputs, WEFT_MEM_WORKSPACE) : local;
+    local = local == WEFT_OK
+                ? tensor_create(model->params->hal, WEFT_DTYPE_I64, PLACES, 2, WEFT_MEM_WORKSPACE, &g->counts)
+                : local;
     COMM_AGREED_GOTO(comm_agree(comm, local), local, status, done);
     g->comm = comm;
     g->model = model;
@@ -326,7 +316,7 @@ done:
 void skew_guard_destroy(skew_guard *g)
 {
     if (g != NULL) {
-        weft_free(g->logits);
+        tensor_destroy(&g->counts);
         weft_free(g);
     }
 }
