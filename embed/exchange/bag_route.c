@@ -209,12 +209,7 @@ static weft_status pick_own(bag_route *r, const embed_bags *bags, const int64_t 
 /* Sums and gradients of batches as large as this one. All ranks know all numbers of samples, so they plan together. */
 static weft_status plan_sums(bag_route *r, int64_t columns)
 {
-    const int ranks = comm_size(r->comm);
-    int64_t samples = 1;
-    for (int p = 0; p < ranks; ++p) {
-        const int64_t own = r->first[p + 1] - r->first[p];
-        samples = own > samples ? own : samples;
-    }
+    const int64_t samples = bag_route_most_samples(r->first, comm_size(r->comm));
     if (r->gradients != NULL && samples <= r->samples && columns == r->columns) {
         return WEFT_OK;
     }

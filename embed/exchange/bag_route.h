@@ -12,6 +12,7 @@
  */
 #pragma once
 
+#include "base/integer/integers.h"
 #include "comm/exchange.h"
 #include "embed/embed.h"
 
@@ -39,6 +40,16 @@ typedef struct bag_route {
     float *gradient; /* [samples of all ranks, columns] */
     int64_t gradients_held;
 } bag_route;
+
+/* Returns the samples of the rank that has most, at least 1. first: [ranks + 1] the first sample of each rank. */
+static inline int64_t bag_route_most_samples(const int64_t *first, int ranks)
+{
+    int64_t most = 1;
+    for (int p = 0; p < ranks; ++p) {
+        most = larger(most, first[p + 1] - first[p]);
+    }
+    return most;
+}
 
 /* Free with bag_route_close, also after a failure. Sends nothing. */
 weft_status bag_route_open(weft_comm *comm, const bag_route_desc *desc, bag_route *route);

@@ -81,6 +81,6 @@ void embed_add_squares(embed_group *table, const float *dpooled, int64_t ld);
 /* embed_forward and embed_backward of mode des (embed/exchange/embed_partial.c). */
 weft_status embed_partial_forward(embed_group *table, const embed_bags *bags, bool training, float *pooled, int64_t ld);
 weft_status embed_partial_backward(embed_group *table, const float *dpooled, int64_t ld, double rate);
-/* The same of mode columns (embed/exchange/embed_split.c). */
+/* Forward and backward passes of a group in mode columns (embed/exchange/embed_split.c). */
 weft_status embed_split_forward(embed_group *table, const embed_bags *bags, bool training, float *pooled, int64_t ld);
 weft_status embed_split_backward(embed_group *table, const float *dpooled, int64_t ld, double rate);

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "base/integer/integers.h"
 #include "embed/exchange/embed_group.h"
 
 static int width_of(const split_route *r, int rank)
@@ -45,11 +44,8 @@ static weft_status plan(split_route *r, bool back, const char *name, comm_exchan
 weft_status split_route_begin(split_route *r, const int64_t *first)
 {
     const int ranks = comm_size(r->comm);
-    int64_t samples = 1;
+    const int64_t samples = bag_route_most_samples(first, ranks);
     r->first = first;
-    for (int p = 0; p < ranks; ++p) {
-        samples = larger(samples, samples_of(r, p));
-    }
     weft_status status = r->count == NULL ? WEFT_NEW(&r->count, ranks, WEFT_MEM_ROWS) : WEFT_OK;
     status = status == WEFT_OK ? embed_take_floats(&r->gradient, &r->gradients,
                                                    first[ranks] * split_route_columns(r, comm_rank(r->comm)))

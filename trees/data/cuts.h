@@ -42,5 +42,5 @@ int64_t tree_cuts_bytes(int columns, int values);
 
 /* [out] bin[count]: of values of a column with these cuts, below TREE_BYTE_VALUES; that of NaN is cuts + 1. */
 void tree_find_bins(const float *cut, int cuts, const float *value, int64_t count, uint8_t *bin);
-/* The same of any cuts. */
+/* [out] bin[count]: as tree_find_bins, for cuts of any number up to TREE_VALUES. */
 void tree_find_wide_bins(const float *cut, int cuts, const float *value, int64_t count, uint16_t *bin);

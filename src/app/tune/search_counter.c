@@ -39,7 +39,7 @@ void counter_release(search_counter *counter)
     (void)pthread_mutex_unlock(&counter->mutex);
 }
 
-/* Those that wait hear of a failure. */
+/* Keeps the first failure and wakes every seat that waits for work or for the disk. */
 static weft_status note(search_counter *counter, weft_status status)
 {
     if (status != WEFT_OK && counter->failed == WEFT_OK) {

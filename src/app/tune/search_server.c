@@ -152,7 +152,7 @@ search_counter *link_counter(link_server *server)
     return &server->counter;
 }
 
-/* What is written last waits for the disk here. */
+/* The journal's last lines reach the disk before the counter closes. */
 static weft_status end_counter(search_counter *counter)
 {
     weft_status status = counter_failed(counter);

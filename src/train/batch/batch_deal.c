@@ -158,9 +158,9 @@ static weft_status deal_by_count(const dealing *d)
     return WEFT_OK;
 }
 
-static int32_t owner_by_bound(const int64_t *bound, int64_t place)
+static int owner_by_bound(const int64_t *bound, int64_t place)
 {
-    int32_t rank = 0;
+    int rank = 0;
     while (place >= bound[rank + 1]) {
         ++rank;
     }
@@ -305,11 +305,7 @@ void batch_deal_destroy(batch_deal *deal)
 
 int batch_deal_owner(const batch_deal *deal, int64_t position)
 {
-    int rank = 0;
-    while (position >= deal->first[rank + 1]) {
-        ++rank;
-    }
-    return rank;
+    return owner_by_bound(deal->first, position);
 }
 
 double batch_deal_distance(const batch_deal *deal)

@@ -34,7 +34,7 @@ typedef struct deal_rule {
 /* Reads the text of --shard-by. WEFT_ERR_USAGE: no such rule, or a number out of its range. */
 weft_status deal_rule_parse(const char *text, deal_rule *rule);
 
-/* What is dealt. */
+/* The training samples that a deal divides among ranks. */
 typedef struct deal_samples {
     int64_t count;
     int64_t classes;
