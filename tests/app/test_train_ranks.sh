@@ -75,6 +75,11 @@ for method in metis expand stream libra random edgecut; do
     weighed share4-$method 4 "partition $method into 4 parts by rank weights: " --rank-weights 3,1,1,1 --partition $method
 done
 weighed share-auto 2 "rank weights (auto, measured): [0-9]" --rank-weights auto
+# A rank that is given no vertex at all takes part in every collective.
+small=(train --data synth:quickstart,scale=0.004 --hidden 8 --epochs 3 --threads 1)
+"$weft" "${small[@]}" --quiet --run-dir small >out 2>err || fail "a small graph: $(cat err)"
+ranks 3 "$weft" "${small[@]}" --rank-weights 1,1000,1000 --run-dir small3 >out 2>err || fail "a rank without vertices: $(cat err)"
+same small3 small
 grep -A1 '"rank-weights"' share-auto/run.json | grep -q '"value": "[0-9.]*,[0-9.]*"' ||
     fail "run.json does not have the weights: $(grep -A1 '"rank-weights"' share-auto/run.json)"
 

@@ -23,7 +23,8 @@ weft_status gnn_tell_label_distance(const workload *work)
     weft_comm *comm = work->context->comm;
     const int64_t classes = job->labels.targets.outputs;
     int64_t *part = NULL, *whole = NULL;
-    if (comm_size(comm) == 1 || job->labels.targets.loss != TRAIN_LOSS_XENT || job->labels.label == NULL) {
+    if (comm_size(comm) == 1 ||
+        job->labels.targets.loss != TRAIN_LOSS_XENT) { /* alike on all ranks, also on an empty one */
         return WEFT_OK;
     }
     weft_status status = WEFT_OK, local = WEFT_NEW_ZERO(&part, classes, WEFT_MEM_WORKSPACE);
