@@ -19,7 +19,8 @@
  * Where a mode tracks gradients (comm/sync/tracking.c) they travel with the parameters and are counted with them.
  *
  * The exact mode runs unless lossy ones are allowed and one of them is predicted to save a tenth of its time: less is
- * within the error of predictions, and no reason to give up exactness. On test systems compression seldom pays: S.
+ * within the error of predictions, and no reason to give up exactness. Where the shards of ranks differ, only modes
+ * with equal replicas are candidates: replicas that follow their own gradients lose accuracy there. On test systems compression seldom pays: S.
  * Agarwal, H. Wang, S. Venkataraman, D. Papailiopoulos: On the utility of gradient compression in distributed training
  * systems. MLSys 2022, arXiv:2103.00543.
  */
@@ -67,13 +68,20 @@ static const char *duration(double seconds, char text[32])
     return text;
 }
 
+/* Local updates on shards that differ: no saving is worth what they lose. */
+static bool may_run(const comm_sync *sync, sync_mode mode)
+{
+    return sync->options.shards == SYNC_SHARDS_SAMPLED || !sync_mode_tracks(mode);
+}
+
 static void log_choice(const comm_sync *sync, const double seconds[SYNC_AUTO], sync_mode fastest, sync_mode chosen)
 {
     char text[512] = "";
     char one[32];
     const char *why = "every other mode is slower or saves less than a tenth";
     if (chosen != SYNC_ALLREDUCE) {
-        why = "the fastest";
+        why = sync->options.shards == SYNC_SHARDS_SAMPLED ? "the fastest"
+                                                          : "the fastest whose replicas stay equal, as shards differ";
     } else if (fastest != SYNC_ALLREDUCE && !sync->options.allow_lossy) {
         why = "the others are not exact; " FLAG_ALLOW_LOSSY " would let them run";
     }
@@ -91,7 +99,7 @@ weft_status sync_choose(const comm_sync *sync, sync_mode *mode)
     sync_mode fastest = SYNC_ALLREDUCE;
     for (int m = 0; m < SYNC_AUTO; ++m) {
         WEFT_TRY(sync_predict(sync, (sync_mode)m, &seconds[m]));
-        bool beats_exact = seconds[m] < worth_losing * seconds[SYNC_ALLREDUCE];
+        bool beats_exact = may_run(sync, (sync_mode)m) && seconds[m] < worth_losing * seconds[SYNC_ALLREDUCE];
         fastest = beats_exact && seconds[m] < seconds[fastest] ? (sync_mode)m : fastest;
     }
     chosen = sync->options.allow_lossy ? (int32_t)fastest : SYNC_ALLREDUCE;

@@ -67,7 +67,10 @@ sync_tracking sync_tracking_of(const sync_options *options, sync_mode mode)
     if (options->tracking != SYNC_TRACKING_AUTO) {
         return options->tracking;
     }
-    return !options->shards_differ ? SYNC_TRACKING_OFF : moments ? SYNC_TRACKING_MOMENTS : SYNC_TRACKING_ON;
+    if (options->shards != SYNC_SHARDS_REGIONS) {
+        return SYNC_TRACKING_OFF;
+    }
+    return moments ? SYNC_TRACKING_MOMENTS : SYNC_TRACKING_ON;
 }
 
 weft_status sync_check_options(const sync_options *options)

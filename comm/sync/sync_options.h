@@ -43,6 +43,13 @@ typedef enum sync_tracking { SYNC_TRACKINGS(CHOICE_VALUE) } sync_tracking;
     X(OVERLAP_OFF, "off")
 typedef enum sync_overlap { SYNC_OVERLAPS(CHOICE_VALUE) } sync_overlap;
 
+/* What a rank's share of the data is. */
+typedef enum sync_shards {
+    SYNC_SHARDS_SAMPLED, /* samples, shuffled among the ranks: every share looks like the whole */
+    SYNC_SHARDS_DEALT,   /* samples of a site of its own, with labels of its own */
+    SYNC_SHARDS_REGIONS  /* parts of a graph: regions of it, each with few of the labels */
+} sync_shards;
+
 typedef struct sync_topk_options {
     double density; /* part of the gradient that is sent */
     select_options select;
@@ -51,6 +58,7 @@ typedef struct sync_topk_options {
     int64_t warmup;          /* steps over which the density falls from 1/4 to its value, as in DGC; 0: none */
     int64_t dense_below;     /* tensors of fewer elements, and one-dimensional ones, are sent whole */
     double momentum;         /* momentum correction: the mode keeps the velocity, and the optimiser has none */
+    bool masking;            /* the velocity of what was sent starts anew */
 } sync_topk_options;
 
 typedef struct sync_divide_shuffle_options {
@@ -87,13 +95,11 @@ typedef struct sync_options {
     int threads; /* of the caller, which look for values that are not finite and select */
     /* What travels beside the parameters in divide-shuffle, shadow and asp (comm/sync/tracking.c). ON, tracked
      * gradients, is WEFT_ERR_USAGE with the other modes. MOMENTS, the optimiser's second moments, is WEFT_ERR_USAGE
-     * with all modes but divide-shuffle, and without second_moments. AUTO is OFF where the shards do not differ,
+     * with all modes but divide-shuffle, and without second_moments. AUTO is OFF where the shards are no regions,
      * else MOMENTS where it can be and ON elsewhere. */
     sync_tracking tracking;
     bool second_moments; /* the optimiser keeps second moments: sync_second_moments() */
-    /* True if a rank's share of the data is a region of the whole, with few of its labels; false if the samples are
-     * shuffled among the ranks. Whoever cuts the data says so. */
-    bool shards_differ;
+    sync_shards shards;  /* whoever shares the data out says so */
     sync_topk_options topk;
     sync_divide_shuffle_options divide_shuffle;
     sync_shadow_options shadow;

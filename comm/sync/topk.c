@@ -9,10 +9,13 @@
  * largest. What is not sent stays in the plan's residual (comm/sparse).
  *
  * Momentum correction: the velocity u = m u + g is kept here, on each rank, and it is u that is selected from and
- * accumulated; where this rank selected and sent, its velocity starts anew (factor masking), so that an element that
- * waited long is not pushed twice. The optimiser then applies plain sums, and weight decay as strong as a velocity of
- * its own would make it (decay_momentum in train/optimizer.h). Tensors that go whole have one velocity, of the sum, the
- * same on all ranks.
+ * accumulated. The optimiser then applies plain sums, and weight decay as strong as a velocity of its own would make it
+ * (decay_momentum in train/optimizer.h). What is sent in the end adds up to what momentum itself would have applied.
+ * Tensors that go whole have one velocity, of the sum, the same on all ranks.
+ *
+ * Factor masking, by option: where this rank selected and sent, its velocity starts anew, as DGC has it for densities
+ * of a thousandth. An element that is sent often has hardly any momentum then, so that 6 % lose more than 1 % do
+ * (docs/howto-skew.md has figures).
  *
  * A bucket of which everything is sent (density 1, or past the break-even of comm/sparse) holds nothing back: its
  * velocity stays, and the sum of the ranks' velocities is the velocity of the sum. The step is that of all-reduce then.
@@ -461,7 +464,7 @@ static weft_status await(comm_sync *sync, topk_bucket *bucket)
 static weft_status mask(const comm_sync *sync, topk *t, const topk_bucket *bucket, int64_t offset)
 {
     int64_t found = 0;
-    if (sync->options.topk.momentum <= 0 || bucket->plan == NULL) {
+    if (!sync->options.topk.masking || sync->options.topk.momentum <= 0 || bucket->plan == NULL) {
         return WEFT_OK;
     }
     const int32_t *index = sparse_sent(bucket->plan, &found);

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "train/buckets.h"
 #include "train/optimizer.h"
@@ -21,6 +22,7 @@ static void set_topk(const weft_options *o, sync_topk_options *topk)
     topk->exchange = option_choice(o, OPT_TOPK_EXCHANGE);
     topk->warmup = option_int(o, OPT_TOPK_WARMUP);
     topk->dense_below = option_int(o, OPT_TOPK_DENSE_BELOW);
+    topk->masking = option_flag(o, OPT_TOPK_MASKING);
     topk->momentum = optimizer_lent_momentum(option_choice(o, OPT_OPTIMIZER), option_real(o, OPT_MOMENTUM));
 }
 
@@ -51,6 +53,12 @@ static void set_asp(const weft_options *o, sync_asp_options *asp)
     asp->flush_every = option_int(o, OPT_ASP_FLUSH);
 }
 
+static bool deals_shards(const weft_options *o)
+{
+    const char *rule = option_text(o, OPT_SHARD_BY);
+    return strcmp(rule, "random") != 0 && strncmp(rule, "quantity", strlen("quantity")) != 0;
+}
+
 sync_options sync_options_of(const weft_options *o, sync_shards shards)
 {
     sync_options sync = sync_options_default();
@@ -62,7 +70,7 @@ sync_options sync_options_of(const weft_options *o, sync_shards shards)
     sync.bucket_bytes = (int64_t)option_size(o, OPT_BUCKET);
     sync.tracking = option_choice(o, OPT_GRADIENT_TRACKING);
     sync.second_moments = optimizer_rule_of(option_choice(o, OPT_OPTIMIZER))->second_moments > 0;
-    sync.shards_differ = shards == SYNC_SHARDS_REGIONS;
+    sync.shards = shards == SYNC_SHARDS_SAMPLED && deals_shards(o) ? SYNC_SHARDS_DEALT : shards;
     set_topk(o, &sync.topk);
     set_divide_shuffle(o, &sync.divide_shuffle);
     set_shadow(o, &sync.shadow);
@@ -126,9 +134,9 @@ void sync_setup_describe_tracking(const sync_options *options, sync_mode mode, c
         snprintf(text, bytes, "gradient tracking %s%s%s; twice the bytes, --gradient-tracking off goes without",
                  tracking == SYNC_TRACKING_ON ? "on" : "by second moments", where,
                  options->tracking == SYNC_TRACKING_AUTO ? ": shares of the ranks differ in their labels" : "");
-    } else if (options->shards_differ && sync_mode_tracks(mode)) {
+    } else if (options->shards != SYNC_SHARDS_SAMPLED && sync_mode_tracks(mode)) {
         snprintf(text, bytes,
-                 "gradient tracking off: where parts differ in their labels, replicas that follow their "
+                 "gradient tracking off: where shares of the ranks differ in their labels, replicas that follow their "
                  "own gradients end below the accuracy of all-reduce");
     }
 }

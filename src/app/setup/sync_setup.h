@@ -4,13 +4,8 @@
 #include "app/options/app_options.h"
 #include "comm/sync/sync.h"
 
-/* How the data are shared out among the ranks. */
-typedef enum sync_shards {
-    SYNC_SHARDS_SAMPLED, /* samples, shuffled among the ranks: every share looks like the whole */
-    SYNC_SHARDS_REGIONS  /* parts of a graph: regions of it, each with few of the labels */
-} sync_shards;
-
-/* Collects the options of synchronisation. The texts in the result (topology, sites) belong to `options`. */
+/* Collects the options of synchronisation. shards: what those of this kind of data are where no option deals them
+ * otherwise. The texts in the result (topology, sites) belong to `options`. */
 sync_options sync_options_of(const weft_options *options, sync_shards shards);
 /* WEFT_ERR_USAGE: options exclude each other. */
 weft_status sync_setup_check(const weft_options *options);

@@ -132,7 +132,7 @@ static void test_tracking_is_counted(void **state)
     options.shadow.gap = 3;
     const choose_case plain = run_case(slow_network(), RANKS, 1, d, options);
     const choose_case twice = run_case(slow_network(), RANKS, 1, 2 * d, options);
-    options.shards_differ = true;
+    options.shards = SYNC_SHARDS_REGIONS;
     const choose_case tracking = run_case(slow_network(), RANKS, 1, d, options);
     const double scan = 4.0 * (double)d * slow_network().reduce_per_byte / 3.0;
     assert_true(tracking.seconds[SYNC_ALLREDUCE] == plain.seconds[SYNC_ALLREDUCE]);
@@ -160,6 +160,11 @@ static void test_slow_network(void **state)
     assert_true(dense.seconds[SYNC_ALLREDUCE] > 5 * dense.seconds[SYNC_TOPK]);
     options.allow_lossy = true;
     assert_int_equal(run_case(slow_network(), RANKS, 1, d, options).chosen, SYNC_TOPK);
+    options.shadow.gap = 1000; /* next to nothing is sent */
+    assert_int_equal(run_case(slow_network(), RANKS, 1, d, options).chosen, SYNC_SHADOW);
+    options.shards = SYNC_SHARDS_DEALT; /* replicas stay equal */
+    assert_int_equal(run_case(slow_network(), RANKS, 1, d, options).chosen, SYNC_TOPK);
+    options.shards = SYNC_SHARDS_SAMPLED;
     options.topk.density = 0.001;
     choose_case sparser = run_case(slow_network(), RANKS, 1, d, options);
     assert_true(dense.seconds[SYNC_ALLREDUCE] > 10 * sparser.seconds[SYNC_TOPK]);

@@ -262,7 +262,7 @@ static weft_status case_second_moments(weft_comm *comm, void *argument)
         double shared = 0;
         sync_options options = options_of(k);
         options.second_moments = true;
-        options.shards_differ = true;
+        options.shards = SYNC_SHARDS_REGIONS;
         WEFT_TRY(adam_distance(comm, &options, &own));
         options.tracking = SYNC_TRACKING_AUTO;
         WEFT_TRY(adam_distance(comm, &options, &shared));
@@ -350,12 +350,12 @@ static weft_status case_auto(weft_comm *comm, void *argument)
         options.mode = modes[k / 6 % 5];
         options.second_moments = k / 30 == 1;
         options.tracking = asked[k / 2 % 3];
-        options.shards_differ = k % 2 == 1;
+        options.shards = k % 2 == 1 ? SYNC_SHARDS_REGIONS : SYNC_SHARDS_SAMPLED;
         if (!local && options.tracking == SYNC_TRACKING_ON) {
             continue; /* refused: case_usage */
         }
-        bool wanted =
-            options.tracking == SYNC_TRACKING_ON || (options.tracking == SYNC_TRACKING_AUTO && options.shards_differ);
+        bool wanted = options.tracking == SYNC_TRACKING_ON ||
+                      (options.tracking == SYNC_TRACKING_AUTO && options.shards == SYNC_SHARDS_REGIONS);
         bool moments =
             options.mode == SYNC_DIVIDE_SHUFFLE && options.second_moments && options.tracking == SYNC_TRACKING_AUTO;
         sync_tracking expected = !local || !wanted || comm_size(comm) == 1 ? SYNC_TRACKING_OFF
@@ -364,7 +364,7 @@ static weft_status case_auto(weft_comm *comm, void *argument)
         WEFT_TRY(replica_create(comm, &options, &r));
         CASE_CHECK(sync_running_tracking(r.sync) == expected,
                    "--sync %s, tracking %d, shards differ %d, second moments %d: %d runs, not %d",
-                   sync_mode_name(options.mode), (int)options.tracking, options.shards_differ, options.second_moments,
+                   sync_mode_name(options.mode), (int)options.tracking, (int)options.shards, options.second_moments,
                    (int)sync_running_tracking(r.sync), (int)expected);
         sync_destroy(r.sync);
     }
