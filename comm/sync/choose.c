@@ -20,9 +20,9 @@
  *
  * The exact mode runs unless lossy ones are allowed and one of them is predicted to save a tenth of its time: less is
  * within the error of predictions, and no reason to give up exactness. Where the shards of ranks differ, only modes
- * with equal replicas are candidates: replicas that follow their own gradients lose accuracy there. On test systems compression seldom pays: S.
- * Agarwal, H. Wang, S. Venkataraman, D. Papailiopoulos: On the utility of gradient compression in distributed training
- * systems. MLSys 2022, arXiv:2103.00543.
+ * with equal replicas are candidates: replicas that follow their own gradients lose accuracy there. On test systems
+ * compression seldom pays: S. Agarwal, H. Wang, S. Venkataraman, D. Papailiopoulos: On the utility of gradient
+ * compression in distributed training systems. MLSys 2022, arXiv:2103.00543.
  */
 #include <stdio.h>
 

@@ -195,6 +195,9 @@ class TrainOptions(TypedDict, total=False):
         to be faster
     topk_warmup: 0 to 1000000000; default 0
         topk: epochs over which the density falls from 0.25 to its value
+    topk_masking: default off
+        topk: the momentum of what a rank sent starts anew (factor masking of deep gradient compression, for densities
+        of a thousandth); off: what is sent adds up to what momentum would have applied
     topk_dense_below: 0 to 1000000000000; default 1024
         topk: tensors of fewer elements, and one-dimensional ones, are sent whole
     group_size: 2 to 1000000; default 2
@@ -632,6 +635,7 @@ class TrainOptions(TypedDict, total=False):
     topk_select: str
     topk_exchange: str
     topk_warmup: int
+    topk_masking: bool
     topk_dense_below: int
     group_size: int
     full_every: int
