@@ -43,7 +43,8 @@ static bool may_climb(const skew_rule *rule)
 double skew_rule_decide(skew_rule *rule, const skew_check *check)
 {
     const double aged = rule->reference - AGING * rule->bound;
-    const double score = score_of(rule, check);
+    const double score = score_of(rule, check), rise = check->judge - rule->before;
+    rule->before = check->judge;
     rule->reference = check->judge > aged ? check->judge : aged;
     rule->checks += 1;
     remember(rule, score, check->cost);
@@ -53,7 +54,8 @@ double skew_rule_decide(skew_rule *rule, const skew_check *check)
         rule->rung -= rule->rung > 0 ? 1 : 0;
         return score;
     }
-    rule->good += 1;
+    /* Fewer bytes slow down a fast rise, which hides it: such a check says nothing of the next rung. */
+    rule->good = rise <= rule->bound ? rule->good + 1 : 0;
     if (may_climb(rule)) {
         rule->good = 0;
         rule->rung += 1;
@@ -65,7 +67,7 @@ bool skew_rule_is_valid(const skew_rule *rule, int rungs)
 {
     bool valid = rule->rungs == rungs && rule->rung >= 0 && rule->rung < rungs && rule->good >= 0 &&
                  rule->checks >= 0 && rule->broken >= 0 && rule->broken <= rule->checks && rule->bound > 0.0 &&
-                 rule->bound <= 1.0 && fabs(rule->reference) <= 2.0;
+                 rule->bound <= 1.0 && fabs(rule->reference) <= 2.0 && fabs(rule->before) <= 1.0;
     for (int r = 0; valid && r < rungs; ++r) {
         valid = isfinite(rule->memory[r].score) && rule->memory[r].cost >= 0.0 && isfinite(rule->memory[r].cost);
     }

@@ -9,8 +9,9 @@
  *
  * Home minus away is an early alarm: it overstates what the mean replica loses, 5 to 15 times on MNIST. The reference
  * is the best judge so far; it falls by bound / 8 a check, so that one lucky score is forgotten. A score above 1 breaks
- * the bound: one rung back at once. Two checks in a row within the bound: one rung on, unless the next rung is
- * remembered as broken or as sending no less. What is remembered of a rung halves in SKEW_HALF_LIFE checks, after which
+ * the bound: one rung back at once. Two checks in a row within the bound, between which the judge rises by no more than
+ * the bound: one rung on, unless the next rung is remembered as broken or as sending no less. While the judge rises
+ * faster, fewer bytes would slow it down unseen. What is remembered of a rung halves in SKEW_HALF_LIFE checks, after which
  * it is tried again.
  *
  * Idea: K. Hsieh, A. Phanishayee, O. Mutlu, P. Gibbons: The non-IID data quagmire of decentralized machine learning
@@ -40,10 +41,11 @@ typedef struct skew_rule {
     double bound;     /* share of right answers that may be lost, above 0 */
     int64_t rungs;    /* 1 .. SKEW_RUNGS_MOST */
     int64_t rung;     /* in force */
-    int64_t good;     /* checks within the bound since the last move */
+    int64_t good;     /* checks in a row within the bound and without a fast rise, since the last move */
     int64_t checks;   /* so far */
     int64_t broken;   /* checks that broke the bound */
     double reference; /* best judge so far, aged */
+    double before;    /* judge of the last check */
     skew_memory memory[SKEW_RUNGS_MOST];
 } skew_rule;
 

@@ -15,10 +15,11 @@ static int64_t decide(skew_rule *rule, double gap, double judge, double cost)
     return rule->rung;
 }
 
-/* Where nothing parts, two checks a rung: the loosest of four after six, and there it stays. */
+/* Where nothing parts, two checks a rung once it is known how fast the judge rises: the loosest of four after seven, and
+ * there it stays. */
 static void test_equal_shards_climb(void **state)
 {
-    static const int64_t rungs[] = {0, 1, 1, 2, 2, 3, 3, 3};
+    static const int64_t rungs[] = {0, 0, 1, 1, 2, 2, 3, 3};
     skew_rule rule = skew_rule_begin(0.01, RUNGS);
     (void)state;
     for (int i = 0; i < 8; ++i) {
@@ -33,6 +34,7 @@ static void test_alarm_steps_back_at_once(void **state)
     skew_rule rule = skew_rule_begin(0.01, RUNGS);
     (void)state;
     decide(&rule, 0.0, 0.9, 1.0);
+    decide(&rule, 0.0, 0.9, 1.0);
     assert_int_equal(decide(&rule, 0.0, 0.9, 1.0), 1);
     assert_int_equal(decide(&rule, 0.049, 0.9, 0.5), 1);
     assert_int_equal(decide(&rule, 0.051, 0.9, 0.5), 0);
@@ -45,6 +47,7 @@ static void test_judge_steps_back(void **state)
 {
     skew_rule rule = skew_rule_begin(0.01, RUNGS);
     (void)state;
+    decide(&rule, 0.0, 0.900, 1.0);
     decide(&rule, 0.0, 0.900, 1.0);
     assert_int_equal(decide(&rule, 0.0, 0.900, 1.0), 1);
     assert_true(rule.reference == 0.9);
@@ -61,6 +64,7 @@ static void test_broken_rung_is_tried_again_later(void **state)
     (void)state;
     decide(&rule, 0.0, 0.9, 1.0);
     decide(&rule, 0.0, 0.9, 1.0);
+    decide(&rule, 0.0, 0.9, 1.0);
     assert_int_equal(decide(&rule, 0.1, 0.9, 0.5), 0);
     while (decide(&rule, 0.0, 0.9, 1.0) == 0) {
         ++checks;
@@ -74,10 +78,26 @@ static void test_rung_that_saves_nothing_is_left(void **state)
     skew_rule rule = skew_rule_begin(0.01, RUNGS);
     (void)state;
     rule.memory[1].cost = 0.8;
+    decide(&rule, 0.0, 0.9, 0.8);
     for (int i = 0; i < 6; ++i) {
         assert_int_equal(decide(&rule, 0.0, 0.9, 0.8), 0);
     }
     assert_int_equal(decide(&rule, 0.0, 0.9, 0.9), 1);
+}
+
+/* More than a point a check is a fast rise: the rung stays, until two checks in a row rise by less. */
+static void test_fast_rise_stays(void **state)
+{
+    skew_rule rule = skew_rule_begin(0.01, RUNGS);
+    (void)state;
+    for (int i = 0; i < 6; ++i) {
+        assert_int_equal(decide(&rule, 0.0, 0.5 + 0.011 * i, 1.0), 0);
+    }
+    assert_int_equal(decide(&rule, 0.0, 0.564, 1.0), 0);
+    assert_int_equal(decide(&rule, 0.0, 0.580, 1.0), 0);
+    assert_int_equal(decide(&rule, 0.0, 0.589, 1.0), 0);
+    assert_int_equal(decide(&rule, 0.0, 0.598, 1.0), 1);
+    assert_int_equal(rule.broken, 0);
 }
 
 int main(void)
@@ -88,6 +108,7 @@ int main(void)
         cmocka_unit_test(test_judge_steps_back),
         cmocka_unit_test(test_broken_rung_is_tried_again_later),
         cmocka_unit_test(test_rung_that_saves_nothing_is_left),
+        cmocka_unit_test(test_fast_rise_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
