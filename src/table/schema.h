@@ -101,6 +101,9 @@ typedef struct table_request {
     const char *categories_by; /* what asks for `category`, in messages; NULL: FLAG_CATEGORY */
     table_absent absent;       /* missing: of columns alone, so auto makes no block */
     int64_t index_base;        /* the least index of a LIBSVM file, 0 or 1; -1: recognised by the file */
+    int64_t room;              /* bytes for the columns of a rank and `beside` of each row: if they are more, columns
+                                  wait (table_hold); 0: none wait. The same on all ranks. */
+    int64_t beside;            /* bytes a row that the caller takes while columns stand in memory */
 } table_request;
 
 /* Words that mean "no value", compared without case. */

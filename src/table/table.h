@@ -18,6 +18,10 @@
  * thread, 1.5 MiB, and 40 bytes for each 256 KiB of text. Beside it each different word of a category takes
  * words_bytes_each (table/words.h) and its text, and a compressed file the window of its decoder. Plain files are read
  * twice, once to count rows.
+ *
+ * A caller that needs few columns at a time may bound the memory of columns (table_request.room). If all do not fit,
+ * the columns of numbers that are features wait in two halves, of which one stands in memory at a time (table_hold);
+ * the files are read once more for each change.
  */
 #pragma once
 
@@ -46,6 +50,7 @@ typedef struct weft_table {
     char hash[33];                 /* of a store: names its content; "" for files */
     int64_t memory;                /* bytes that reading files was going to take at most; 0 for stores */
     void *block;                   /* what the columns of files point into; NULL for stores */
+    struct table_halves *halves;   /* columns that wait; NULL: all stand in memory */
     struct table_mapping *mapping; /* of a store; NULL for files */
 } weft_table;
 
@@ -57,6 +62,11 @@ typedef struct weft_table {
 weft_status table_open(const char *const *paths, int count, const table_request *request,
                        const table_exchange *exchange, weft_table *table);
 void table_close(weft_table *table);
+/* The half of the waiting columns that a column belongs to, 1 or 2; 0: it does not wait. The same on all ranks. */
+int table_half(const weft_table *table, int64_t column);
+/* Reads the half of a waiting column if it does not stand in memory, and gives back the other half, whose data become
+ * NULL. WEFT_ERR_DATA: a file has changed since the table was opened. Local. */
+weft_status table_hold(weft_table *table, int64_t column);
 /* Gives the memory of a column's values back: its data become NULL. Local. */
 void table_release(weft_table *table, int64_t column);
 /* Returns true if the path is a folder with a manifest of a table store. */

@@ -30,13 +30,16 @@ weft_status labels_count(train_labels *labels, weft_comm *comm, uint64_t *hash)
     return WEFT_OK;
 }
 
+/* [out] here: where the backend reads what stands at `host`; NULL: there is nothing. */
 static weft_status upload(train_labels *labels, weft_hal *hal, weft_dtype dtype, int64_t cols, const void *host,
-                          weft_tensor *device)
+                          weft_tensor *device, const void **here)
 {
-    if (host == NULL || labels->targets.rows == 0) {
+    *here = host;
+    if (host == NULL || labels->targets.rows == 0 || hal_host_visible(hal)) {
         return WEFT_OK;
     }
     WEFT_TRY(tensor_create(hal, dtype, labels->targets.rows, cols, labels->tag, device));
+    *here = device->data;
     return tensor_upload(device, host);
 }
 
@@ -51,7 +54,8 @@ static weft_status upload_masks(train_labels *labels, weft_hal *hal)
             mask[s * t->rows + i] = labels->split[i] == s;
         }
     }
-    weft_status status = upload(labels, hal, WEFT_DTYPE_U8, TRAIN_SPLITS, mask, &labels->device_mask);
+    weft_status status = tensor_create(hal, WEFT_DTYPE_U8, t->rows, TRAIN_SPLITS, labels->tag, &labels->device_mask);
+    status = status == WEFT_OK ? tensor_upload(&labels->device_mask, mask) : status;
     weft_free(mask);
     for (int s = 0; s < TRAIN_SPLITS && labels->device_mask.data != NULL; ++s) {
         t->mask[s] = (const uint8_t *)labels->device_mask.data + s * t->rows;
@@ -62,12 +66,13 @@ static weft_status upload_masks(train_labels *labels, weft_hal *hal)
 weft_status labels_upload(train_labels *labels, weft_hal *hal)
 {
     train_targets *t = &labels->targets;
-    WEFT_TRY(upload(labels, hal, WEFT_DTYPE_I32, 1, labels->label, &labels->device_label));
-    WEFT_TRY(upload(labels, hal, WEFT_DTYPE_F32, t->outputs, labels->target, &labels->device_target));
-    WEFT_TRY(upload_masks(labels, hal));
-    t->label = labels->device_label.data;
+    const void *label, *target;
+    WEFT_TRY(upload(labels, hal, WEFT_DTYPE_I32, 1, labels->label, &labels->device_label, &label));
+    WEFT_TRY(upload(labels, hal, WEFT_DTYPE_F32, t->outputs, labels->target, &labels->device_target, &target));
+    WEFT_TRY(t->rows > 0 ? upload_masks(labels, hal) : WEFT_OK);
+    t->label = label;
     t->label_host = labels->label;
-    t->target = labels->device_target.data;
+    t->target = target;
     t->target_host = labels->target;
     t->split_host = labels->split;
     t->labelled = true;

@@ -19,7 +19,7 @@ typedef struct train_labels {
     float *target;
     /* [rows] the split of each row, or TRAIN_SPLIT_NONE. */
     uint8_t *split;
-    /* Copies on the backend: classes, tasks, and a mask [rows] for each split. */
+    /* On the backend: a mask [rows] for each split, and copies of classes and tasks if it cannot read those above. */
     weft_tensor device_label, device_target, device_mask;
 } train_labels;
 
@@ -29,7 +29,7 @@ weft_status labels_create(train_labels *labels, weft_mem_tag *tag);
 /* Sets counted and loss_entries of the targets, of all ranks. [in, out] hash: of this rank's rows, then the sum over
  * all ranks. Collective. */
 weft_status labels_count(train_labels *labels, weft_comm *comm, uint64_t *hash);
-/* Copies the arrays to the backend, and the targets are labelled from now on. Local. */
+/* Copies to the backend what it cannot read, which must not change any more, and the targets are labelled from now on. Local. */
 weft_status labels_upload(train_labels *labels, weft_hal *hal);
 /* Harmless on zeros, which it leaves behind. */
 void labels_destroy(train_labels *labels);

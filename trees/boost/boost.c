@@ -221,6 +221,13 @@ const float *boost_margins(const tree_boost *b)
     return b->margin;
 }
 
+float *boost_take_margins(tree_boost *b)
+{
+    float *margin = b->margin;
+    b->margin = NULL;
+    return margin;
+}
+
 double boost_loss(const tree_boost *b)
 {
     return b->loss;

@@ -39,6 +39,8 @@ weft_status boost_resume(tree_boost *boost, const weft_forest *forest);
 const weft_forest *boost_forest(const tree_boost *boost);
 /* [rows, outputs] margins of this rank's rows, of all splits, by the trees so far. */
 const float *boost_margins(const tree_boost *boost);
+/* The array of boost_margins, for weft_free: of a boost that is only to be destroyed. */
+float *boost_take_margins(tree_boost *boost);
 /* The sum of the losses of this rank's rows of the training at the margins before the last round. */
 double boost_loss(const tree_boost *boost);
 /* What grows the trees, and how many bins each column has: the boost's own. */

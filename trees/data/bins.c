@@ -145,7 +145,8 @@ weft_status tree_bins_create(weft_hal *hal, const tree_columns *data, const tree
     const bool releases = release->column != NULL;
     *bins = (tree_bins){0};
     WEFT_TRY(allocate(hal, data, cuts, releases, bins));
-    for (int c = 0; c < data->columns; ++c) {
+    for (int c = data->columns - 1, together; c >= 0; --c) { /* columns that wait: cuts have just read the last ones */
+        WEFT_TRY(tree_columns_hold(data, c, &together));
         fill_column(data, cuts, c, hal->threads, bins);
         if (releases && data->column[c].kind != TABLE_CATEGORY) {
             float *value = bins->value + tree_bins_first(bins, c);

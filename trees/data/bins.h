@@ -32,7 +32,7 @@ typedef struct tree_release {
     void *owner;
 } tree_release;
 
-/* release: called for columns of numbers, in their order; `binned` lives as long as the bins. Free with
+/* release: called for columns of numbers, the last one first; `binned` lives as long as the bins. Free with
  * tree_bins_destroy, also after a failure. WEFT_ERR_UNSUPPORTED: there are more bins than can be numbered. Local. */
 weft_status tree_bins_create(weft_hal *hal, const tree_columns *data, const tree_cuts *cuts,
                              const tree_release *release, tree_bins *bins);

@@ -242,9 +242,10 @@ weft_status tree_cuts_find(weft_comm *comm, const tree_columns *data, const uint
     local = local == WEFT_OK ? allocate(&s) : local;
     COMM_AGREED_GOTO(comm_agree(comm, local), local, status, done);
     WEFT_TRY_GOTO(tree_categories_find(comm, data, counts, of_words, &cuts->categories), status, done);
-    for (int first = 0; status == WEFT_OK && first < data->columns; first += s.group) {
-        const int width = data->columns - first < s.group ? data->columns - first : s.group;
-        status = comm_agree(comm, cut_group(&s, first, width, cuts));
+    for (int first = 0, width; status == WEFT_OK && first < data->columns; first += width) {
+        status = comm_agree(comm, tree_columns_hold(data, first, &width));
+        width = width < s.group ? width : s.group;
+        status = status == WEFT_OK ? comm_agree(comm, cut_group(&s, first, width, cuts)) : status;
     }
 done:
     WEFT_FREE_ALL(s.few, s.all, s.quantile);

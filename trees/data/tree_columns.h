@@ -43,8 +43,26 @@ typedef struct tree_columns {
     int64_t rows; /* of this rank */
     int columns;  /* the same on all ranks */
     const tree_column *column;
-    const int64_t *id; /* [rows] from 0 to the rows of all ranks less 1 */
+    const int64_t *id; /* [rows] from 0 to the rows of all ranks less 1; NULL: first, first + 1, ... */
+    int64_t first;
+    /* Brings the data of a column into memory, and perhaps takes those of others away. [out] together: how many columns
+     * from this one on stand then, 1 at least, the same on all ranks. NULL: all stand. Local. */
+    weft_status (*hold)(void *owner, int column, int *together);
+    void *owner;
 } tree_columns;
+
+/* The id of a row of this rank. */
+static inline int64_t tree_row_id(const tree_columns *data, int64_t row)
+{
+    return data->id != NULL ? data->id[row] : data->first + row;
+}
+
+/* As tree_columns.hold. */
+static inline weft_status tree_columns_hold(const tree_columns *data, int column, int *together)
+{
+    *together = data->columns - column;
+    return data->hold != NULL ? data->hold(data->owner, column, together) : WEFT_OK;
+}
 
 /* The model's code of a row; TABLE_NO_CODE: none. */
 static inline int32_t tree_code(const tree_codes *codes, int64_t row)

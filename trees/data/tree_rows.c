@@ -109,6 +109,24 @@ static weft_status choose_columns(tree_rows *rows, const tree_rows_options *opti
     return WEFT_OK;
 }
 
+/* tree_columns.hold of a table whose columns stand by halves. */
+static weft_status hold_column(void *owner, int column, int *together)
+{
+    tree_rows *rows = owner;
+    const int half = table_half(&rows->table, rows->field[column]);
+    int end = column;
+    WEFT_TRY(rows->column[column].kind != TREE_BINNED ? table_hold(&rows->table, rows->field[column]) : WEFT_OK);
+    for (int c = 0; c < rows->data.columns; ++c) {
+        const int own = table_half(&rows->table, rows->field[c]);
+        end += c == end && (own == 0 || own == half);
+        if (own > 0 && rows->column[c].kind != TREE_BINNED) {
+            rows->column[c].data = rows->table.column[rows->field[c]].data;
+        }
+    }
+    *together = end - column;
+    return WEFT_OK;
+}
+
 static weft_status take_columns(tree_rows *rows, const tree_rows_options *options, const char *path)
 {
     const table_schema *schema = &rows->table.schema;
@@ -128,11 +146,9 @@ static weft_status take_columns(tree_rows *rows, const tree_rows_options *option
     WEFT_CHECK(rows->data.columns > 0, WEFT_ERR_DATA, "%s: has no column to learn from beside the target", path);
     rows->data.rows = rows->table.count;
     rows->data.column = rows->column;
-    WEFT_TRY(WEFT_NEW(&rows->id, rows->data.rows, WEFT_MEM_TREES));
-    for (int64_t i = 0; i < rows->data.rows; ++i) {
-        rows->id[i] = rows->table.first + i;
-    }
-    rows->data.id = rows->id;
+    rows->data.hold = rows->table.halves != NULL ? hold_column : NULL;
+    rows->data.owner = rows;
+    rows->data.first = rows->table.first;
     return WEFT_OK;
 }
 
@@ -356,7 +372,7 @@ static weft_status take_splits(weft_comm *comm, const table_exchange *exchange, 
     WEFT_TRY(row_order_column(&rows->table.schema, options->part != NULL, &ordered));
     WEFT_TRY(ordered >= 0 ? find_order(comm, exchange, rows, options, ordered, &order) : WEFT_OK);
     for (int64_t i = 0; i < rows->data.rows; ++i) {
-        const int64_t row = rows->id[i];
+        const int64_t row = rows->data.first + i;
         const uint8_t split = ordered >= 0 ? row_order_split(&order, row_order_key(&rows->table.column[ordered], i))
                               : options->part != NULL
                                   ? row_split_of_file(options->part, rows->table.file_row, paths, row)
@@ -398,7 +414,7 @@ static weft_status count_all(weft_comm *comm, tree_rows *rows, uint64_t hash)
         } else {
             label = rows->labels.label[i];
         }
-        hash += (uint64_t)((int64_t)label + 2) * (uint64_t)(2 * rows->id[i] + 1) * UINT64_C(0x9E3779B97F4A7C15);
+        hash += (uint64_t)((int64_t)label + 2) * (uint64_t)(2 * (rows->data.first + i) + 1) * UINT64_C(0x9E3779B97F4A7C15);
         if (!rows->numbers && label >= 0) {
             rows->counted[label] += 1;
         }
@@ -447,8 +463,9 @@ static weft_status take_rows(weft_comm *comm, tree_rows *rows, const tree_rows_o
     uint64_t hash = 0;
     const int64_t target = schema_find(&rows->table.schema, TABLE_TARGET);
     weft_status status = take_columns(rows, options, path);
-    for (int c = 0; status == WEFT_OK && c < rows->data.columns; ++c) {
-        status = hash_column(rows, c, path, &hash);
+    for (int c = rows->data.columns - 1, together; status == WEFT_OK && c >= 0; --c) {
+        status = tree_columns_hold(&rows->data, c, &together);
+        status = status == WEFT_OK ? hash_column(rows, c, path, &hash) : status;
     }
     WEFT_TRY(comm_agree(comm, status));
     if (comm_rank(comm) == 0) {
@@ -507,7 +524,7 @@ void tree_rows_close(tree_rows *rows)
             name_list_free(&rows->words[c]);
         }
     }
-    WEFT_FREE_ALL(rows->codes, rows->words, rows->field, rows->column, rows->id, rows->counted, rows->weight);
+    WEFT_FREE_ALL(rows->codes, rows->words, rows->field, rows->column, rows->counted, rows->weight);
     table_close(&rows->table);
     *rows = (tree_rows){0};
 }

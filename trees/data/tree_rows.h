@@ -40,7 +40,6 @@ typedef struct tree_rows {
     tree_codes *codes;   /* [features of the table] of those that are categories */
     name_list *words;    /* [features of the table] words of each code; NULL: no column is of categories */
     int features;        /* of the table */
-    int64_t *id;         /* [data.rows] */
     bool numbers;        /* the target is numbers; else classes */
     bool aimed;          /* there is a target */
     name_list classes;   /* none: no target, or numbers */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/integer/integers.h"
 #include "comm/coll/coll.h"
 
 void growth_add_vector(growth_work *work, int64_t elements, int64_t element_bytes)
@@ -17,6 +18,16 @@ void growth_add_vector(growth_work *work, int64_t elements, int64_t element_byte
 int growth_width(int64_t rows)
 {
     return rows <= HAL_HISTOGRAM_ROWS ? 1 : 2;
+}
+
+uint64_t growth_histogram_bytes(int64_t rows, int depth, int leaves, int64_t cells)
+{
+    /* Nodes at the greatest depth have none. By leaves some are divided ahead of their turn, a sixteenth at least. */
+    const int64_t by_depth = depth > 0 && depth < 40 ? (int64_t)1 << (depth - 1) : rows;
+    const int64_t by_leaves = leaves > 0 ? leaves + leaves / 8 + 2 : rows;
+    const int64_t nodes = smaller(smaller(by_depth, by_leaves), rows) + 1;
+    const int64_t wide = smaller(nodes, rows / HAL_HISTOGRAM_ROWS + 1); /* of 2 numbers a cell */
+    return (uint64_t)(nodes + wide) * (uint64_t)cells * sizeof(int64_t);
 }
 
 int64_t growth_scatter_most(int64_t cells)

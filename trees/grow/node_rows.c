@@ -11,14 +11,12 @@ enum { LEAST_OF_A_PART = 1 << 14, PARTS = 64 };
 weft_status node_rows_create(weft_hal *hal, int64_t capacity, node_rows *rows)
 {
     *rows = (node_rows){.capacity = capacity};
-    WEFT_TRY(tensor_create(hal, WEFT_DTYPE_I32, capacity, 1, WEFT_MEM_TREES, &rows->row));
-    return WEFT_NEW(&rows->spare, capacity, WEFT_MEM_TREES);
+    return tensor_create(hal, WEFT_DTYPE_I32, capacity, 1, WEFT_MEM_TREES, &rows->row);
 }
 
 void node_rows_destroy(node_rows *rows)
 {
     tensor_destroy(&rows->row);
-    weft_free(rows->spare);
     *rows = (node_rows){0};
 }
 

@@ -3,7 +3,7 @@
  * node stand together, ascending.
  *
  * A split moves the rows that go left in front of the others and keeps both orders, so that the bins of a node are read
- * from low addresses to high ones. Memory: 8 bytes a row.
+ * from low addresses to high ones. Memory: 4 bytes a row, and as many that the caller lends.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 
 typedef struct node_rows {
     weft_tensor row; /* [capacity, 1] int32 */
-    int32_t *spare;  /* [capacity] */
+    int32_t *spare;  /* [capacity] the caller sets it, to any numbers, before a split */
     int64_t capacity;
 } node_rows;
 

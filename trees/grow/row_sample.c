@@ -61,7 +61,7 @@ weft_status row_sample_by_gradient(weft_comm *comm, const tree_columns *data, co
     const weft_status status = find_least(comm, data, counts, gradient, top, count, &least);
     weft_free(count);
     for (int64_t i = 0; status == WEFT_OK && i < data->rows; ++i) {
-        const bool drawn = tree_place(seed, data->id[i], number, 0) < share;
+        const bool drawn = tree_place(seed, tree_row_id(data, i), number, 0) < share;
         take[i] = counts[i] == 0                 ? ROW_LEFT_OUT
                   : key_of(gradient[i]) >= least ? ROW_TAKEN
                   : drawn                        ? ROW_AMPLIFIED

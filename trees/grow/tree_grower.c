@@ -29,7 +29,7 @@ static weft_status draw_rows(tree_grower *g, const float *gradient, int number)
 #pragma omp parallel for schedule(static) num_threads(g->hal->threads)
     for (int64_t i = 0; i < g->data->rows; ++i) {
         g->take[i] =
-            g->counts[i] != 0 && is_drawn(g, g->data->id[i], number, 0, g->growth.row_share) ? ROW_TAKEN : ROW_LEFT_OUT;
+            g->counts[i] != 0 && is_drawn(g, tree_row_id(g->data, i), number, 0, g->growth.row_share) ? ROW_TAKEN : ROW_LEFT_OUT;
     }
     return WEFT_OK;
 }
@@ -161,6 +161,7 @@ weft_status grower_grow(tree_grower *g, const float *gradient, const float *hess
     int64_t sum[3];
     *tree = (weft_tree){0};
     g->seed = seed;
+    g->rows.spare = leaf; /* leaves are known when all rows are divided */
     weft_status status = draw(g, gradient, hessian, number, sum);
     status = status == WEFT_OK ? grow_nodes(g, sum, tree) : status;
     grow_divide_end(g);

@@ -72,7 +72,7 @@ static weft_status sample_rows(explanation *e, float *column)
 {
     const held_rows *held = &e->work->held;
     for (int64_t i = 0; i < held->count; ++i) {
-        const int64_t place = place_of(e, held->id[i]);
+        const int64_t place = place_of(e, held_row_id(held, i));
         if (place >= 0) {
             sample_shares(e, i, e->share + place * (e->drawn + 2));
         }
@@ -80,7 +80,7 @@ static weft_status sample_rows(explanation *e, float *column)
     for (int k = 0; k < e->drawn; ++k) {
         WEFT_TRY(e->work->ops->input_values(e->work, e->leading[k], column));
         for (int64_t i = 0; i < held->count; ++i) {
-            const int64_t place = place_of(e, held->id[i]);
+            const int64_t place = place_of(e, held_row_id(held, i));
             if (place >= 0) {
                 e->value[place * e->drawn + k] = (double)column[i];
             }

@@ -16,7 +16,7 @@ static int64_t list_rows(const workload *work, const float *logits, score_split 
     for (int64_t i = 0; i < t->rows; ++i) {
         const int label = binary_label(t, i);
         if (label >= 0 && score_split_has(split, t, i)) {
-            row[count++] = (against_row){work->held.id[i], binary_score(t, logits, i), label};
+            row[count++] = (against_row){held_row_id(&work->held, i), binary_score(t, logits, i), label};
         }
     }
     return count;
@@ -158,7 +158,7 @@ static weft_status read_column(const workload *work, const char *name, against_r
     }
     status = status == WEFT_OK ? WEFT_NEW(other, *count, WEFT_MEM_WORKSPACE) : status;
     for (int64_t i = 0; status == WEFT_OK && i < *count; ++i) {
-        while (work->held.id[at] != row[i].id) { /* both in the order of the targets */
+        while (held_row_id(&work->held, at) != row[i].id) { /* both in the order of the targets */
             ++at;
         }
         if (!isnan(column.value[at])) {

@@ -27,14 +27,14 @@ static weft_status sort_by_stripe(row_gather *g)
     WEFT_TRY(WEFT_NEW(&g->order, held->count, WEFT_MEM_WORKSPACE));
     int64_t *next = g->start + 1;
     for (int64_t i = 0; i < held->count; ++i) {
-        next[held->id[i] / g->stripe_rows + 1] += 1;
+        next[held_row_id(held, i) / g->stripe_rows + 1] += 1;
     }
     for (int64_t s = 1; s <= g->stripes; ++s) {
         most = next[s] > most ? next[s] : most;
         next[s] += next[s - 1];
     }
     for (int64_t i = 0; i < held->count; ++i) {
-        g->order[next[held->id[i] / g->stripe_rows]++] = (int32_t)i;
+        g->order[next[held_row_id(held, i) / g->stripe_rows]++] = (int32_t)i;
     }
     WEFT_TRY(WEFT_NEW(&g->gid, most, WEFT_MEM_WORKSPACE));
     return WEFT_NEW(&g->word, most * g->width, WEFT_MEM_WORKSPACE);
@@ -71,7 +71,7 @@ static weft_status gather_stripe(row_gather *g, int64_t stripe, const uint32_t *
     size_t row_bytes = (size_t)g->width * sizeof *rows;
     for (int64_t k = 0; k < count; ++k) {
         int64_t i = g->order[g->start[stripe] + k];
-        g->gid[k] = held->id[i];
+        g->gid[k] = held_row_id(held, i);
         memcpy(g->word + k * g->width, rows + i * g->width, row_bytes);
     }
     WEFT_TRY(collect(g, g->gid, count, (int64_t)sizeof *g->gid, g->all_gid));

@@ -55,7 +55,7 @@ weft_status trees_background(const workload *work, const explain_request *how, f
     if (how->background[0] == '\0') {
         return gather_rows_of(comm, &job->rows, how, value, count);
     }
-    tree_rows rows = {.id = NULL};
+    tree_rows rows = {.weight = NULL};
     weft_status status = open_table(work, how->background, &rows);
     status = status == WEFT_OK ? gather_rows_of(comm, &rows, how, value, count) : status;
     tree_rows_close(&rows);

@@ -144,15 +144,12 @@ static weft_status use_best(void *self)
     trees_job *job = r->job;
     forest_destroy(&job->forest);
     weft_free(job->margin);
-    job->margin = NULL;
+    job->margin = boost_take_margins(job->boost);
     WEFT_TRY(forest_copy(best_of(job), job->best, &job->forest));
-    const int64_t margins = job->rows.data.rows * job->forest.outputs;
-    WEFT_TRY(WEFT_NEW(&job->margin, margins, WEFT_MEM_TREES));
     if (job->options.drop > 0.0 || job->best < boost_forest(job->boost)->trees) {
         return forest_margins(&job->forest, &job->rows.data, 0, job->forest.trees, r->work->context->hal->threads,
                               job->margin);
     }
-    memcpy(job->margin, boost_margins(job->boost), (size_t)margins * sizeof *job->margin);
     return WEFT_OK;
 }
 

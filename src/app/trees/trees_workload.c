@@ -79,7 +79,7 @@ static weft_status trees_open(workload *work, const char *folder)
     if (work->answers_with != NULL) {
         WEFT_TRY(comm_agree(work->context->comm, trees_read(job, work->answers_with)));
     }
-    const tree_rows_options options = {.request = app_table_request(o),
+    tree_rows_options options = {.request = app_table_request(o),
                                        .valid = option_real(o, OPT_VALID_SHARE),
                                        .test = option_real(o, OPT_TEST_SHARE),
                                        .part = app_table_parts(&places, !work->trained),
@@ -88,6 +88,7 @@ static weft_status trees_open(workload *work, const char *folder)
                                        .column = job->facts.column,
                                        .columns = job->facts.column != NULL ? job->facts.columns : 0,
                                        .trained = work->trained};
+    WEFT_TRY(trees_plan_room(work, &options.request));
     activity_begin(ACTIVITY_LOAD);
     const weft_status status = tree_rows_open(work->context->comm, places.path, places.paths, &options, &job->rows);
     activity_end(ACTIVITY_LOAD);
@@ -206,29 +207,11 @@ static weft_status read_options(const weft_options *o, tree_loss loss, boost_opt
     return read_base(o, loss, &options->base);
 }
 
-/* Bytes beside answers by which training passes the table as it was read: while cuts are looked for, or once bins have
- * taken the place of numbers, whichever is more. */
-static int64_t training_bytes(const workload *work, int64_t margins, int64_t answers)
-{
-    const tree_rows *rows = &((const trees_job *)work->self)->rows;
-    const int64_t count = rows->data.rows;
-    const int values = ((const trees_job *)work->self)->options.values;
-    const int64_t bin_bytes = values > TREE_BYTE_VALUES ? 2 : 1;
-    const int64_t cutting = count * 12 + tree_cuts_bytes(rows->data.columns, values); /* and no answers yet */
-    int64_t training = count * (2 * bin_bytes * rows->data.columns + 31 + 12 * margins);
-    for (int c = 0; c < rows->data.columns && !trees_keeps_numbers(work) && work->start == NULL; ++c) {
-        const table_kind kind = rows->column[c].kind;
-        training -= kind == TABLE_CATEGORY ? 0 : count * (int64_t)table_kind_bytes(kind);
-    }
-    return larger(larger(cutting - answers, training), 0);
-}
-
 static weft_status trees_plan(workload *work, const char *folder, int64_t outputs)
 {
     (void)folder;
     trees_job *job = work->self;
     const tree_rows *rows = &job->rows;
-    memory_plan *memory = &work->memory;
     WEFT_CHECK(work->labelled || outputs > 0, WEFT_ERR_DATA,
                "%s: has no target: %s NAME says which column is to be predicted", work->name, FLAG_TARGET);
     const bool grouped = schema_find(&rows->table.schema, TABLE_GROUP) >= 0;
@@ -252,20 +235,8 @@ static weft_status trees_plan(workload *work, const char *folder, int64_t output
                                      : TREE_LOSS_SOFTMAX;
     WEFT_TRY(read_options(work->context->options, job->loss, &job->options));
     WEFT_TRY(work->trained ? WEFT_OK : trees_constrain(work));
-    const int64_t margins = job->loss == TREE_LOSS_SOFTMAX ? work->outputs : 1;
-    const int64_t answers = rows->data.rows * 4 * (margins + work->outputs);
     work->shares[0] = rows->data.rows;
-    *memory = (memory_plan){.cure = "use more ranks"};
-    memory_plan_add(memory, "process and table", clock_rss_bytes());
-    memory_plan_add(memory, "bins and gradients beyond numbers",
-                    work->trained ? 0 : (uint64_t)training_bytes(work, margins, answers));
-    memory_plan_add(memory, "histograms on their way between ranks",
-                    work->trained || comm_size(work->context->comm) == 1
-                        ? 0
-                        : 2 * growth_scatter_bytes((int64_t)rows->data.columns * (job->options.values + 1)));
-    memory_plan_add(memory, "answers", (uint64_t)answers);
-    memory_plan_sum(memory);
-    return memory_plan_check(work->context, memory, option_size(work->context->options, OPT_MEMORY_LIMIT));
+    return trees_plan_memory(work);
 }
 
 /* ---- the model --------------------------------------------------------------------------------------------------- */
@@ -361,7 +332,7 @@ static weft_status trees_build(workload *work)
     work->model = &job->model;
     work->targets = &job->rows.labels.targets;
     work->source = source_whole(work->targets);
-    work->held = (held_rows){.total = job->rows.table.rows, .count = job->rows.data.rows, .id = job->rows.id};
+    work->held = (held_rows){.total = job->rows.table.rows, .count = job->rows.data.rows, .first = job->rows.table.first};
     return WEFT_OK;
 }
 

@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/number.h"
-#include "table/store/table_pass.h"
+#include "table/store/table_halves.h"
 #include "table/store/table_ranks.h"
 #include "table/store/table_store.h"
 #include "table/table_options.def"
@@ -55,12 +55,17 @@ static weft_status read_files(const char *const *paths, int count, const table_r
         t->file_row[f] = files.reader->file_row(files.self, f);
     }
     WEFT_TRY_GOTO(ranks_agree(exchange, status), status, done);
-    if (rank == 0) {
+    const bool wait = files.sparse.columns == 0 && halves_needed(request, &t->schema, t->rows, ranks);
+    if (rank == 0 && !wait) {
         tell_memory(&files, &t->schema, t->count);
     }
-    WEFT_TRY_GOTO(files_settle(&files, &t->schema, t->first, t->count, value), status, done);
+    WEFT_TRY_GOTO(files_settle(&files, &t->schema, t->first, t->count, wait ? NULL : value), status, done);
     t->memory = files_memory(&files, &t->schema, 0, t->count);
-    take_arrays(&files, t, value);
+    if (wait) {
+        WEFT_TRY_GOTO(ranks_agree(exchange, halves_open(&files, t)), status, done);
+    } else {
+        take_arrays(&files, t, value);
+    }
     if (rank == 0) {
         schema_tell(paths[0], &t->schema, t->rows);
     }
@@ -105,9 +110,10 @@ void table_release(weft_table *table, int64_t column)
 {
     table_column *c = &table->column[column];
     const size_t bytes = (size_t)table->count * table_kind_bytes(c->kind);
-    if (c->data != NULL && table->block != NULL) {
-        const size_t begin = (size_t)((const char *)c->data - (const char *)table->block);
-        weft_free_part(table->block, begin, begin + bytes);
+    void *block = table_half(table, column) > 0 ? halves_block(table) : table->block;
+    if (c->data != NULL && block != NULL) {
+        const size_t begin = (size_t)((const char *)c->data - (const char *)block);
+        weft_free_part(block, begin, begin + bytes);
     } else if (c->data != NULL) {
         file_map_forget(c->data, bytes);
     }
@@ -116,6 +122,7 @@ void table_release(weft_table *table, int64_t column)
 
 void table_close(weft_table *table)
 {
+    halves_close(table);
     weft_free(table->block);
     if (table->mapping == NULL) {
         weft_free((void *)(uintptr_t)table->sparse.start);

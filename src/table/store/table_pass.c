@@ -143,6 +143,30 @@ weft_status files_pass(table_files *files, table_schema *schema, int64_t first, 
     return status;
 }
 
+int64_t files_words(const table_schema *schema)
+{
+    int64_t words = 0;
+    for (int64_t j = 0; j < schema->count; j++) {
+        words += schema->field[j].words != NULL ? words_count(schema->field[j].words) : 0;
+    }
+    return words;
+}
+
+weft_status files_pass_again(table_files *files, table_schema *schema, int64_t first, int64_t count, void *const *value,
+                             table_tally *tally)
+{
+    const int64_t words = files_words(schema);
+    WEFT_TRY(files_pass(files, schema, first, count, value, tally));
+    bool changed = files_words(schema) != words; /* new words would have no place in the order */
+    for (int64_t j = 0; j < schema->count; j++) {
+        const table_tally *t = &tally[j];
+        const table_kind kind = schema->field[j].kind;
+        changed = changed || (kind == TABLE_INTEGER && (t->fraction || t->wide)) || (kind == TABLE_LONG && t->fraction);
+    }
+    WEFT_CHECK(!changed, WEFT_ERR_DATA, "%s: changed while it was read", files->paths[0]);
+    return WEFT_OK;
+}
+
 /* Codes in the order of words. */
 static weft_status sort_words(table_schema *schema, int64_t count, void *const *value)
 {

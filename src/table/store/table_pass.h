@@ -43,6 +43,13 @@ int64_t files_memory(const table_files *files, const table_schema *schema, int64
 weft_status files_pass(table_files *files, table_schema *schema, int64_t first, int64_t count, void *const *value,
                        table_tally *tally);
 
+/* As files_pass, of a schema that is settled. WEFT_ERR_DATA: a file has changed since, so that a value does not fit its
+ * column. tally: [schema->count] */
+weft_status files_pass_again(table_files *files, table_schema *schema, int64_t first, int64_t count, void *const *value,
+                             table_tally *tally);
+/* Words of all columns. */
+int64_t files_words(const table_schema *schema);
+
 /* Reads this rank's rows as often as kinds change, then brings words into order. value: of files_make_arrays, or NULL
  * for facts alone; its arrays are made anew when kinds change, and codes are final afterwards. Collective. */
 weft_status files_settle(table_files *files, table_schema *schema, int64_t first, int64_t count, void **value);

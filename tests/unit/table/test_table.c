@@ -253,6 +253,93 @@ static void test_memory_is_told(void **state)
     }
 }
 
+/* ---- halves ---- */
+
+static const table_request scarce = {.id = "user id", .index_base = -1, .room = 1};
+
+/* Holding a column brings its half, and takes the other half away. */
+static void check_held(weft_table *t, const weft_table *whole, int64_t column)
+{
+    ASSERT_OK(table_hold(t, column));
+    for (int64_t j = 0; j < COLUMNS; j++) {
+        const bool stands = table_half(t, j) == 0 || table_half(t, j) == table_half(t, column);
+        if (stands) {
+            assert_memory_equal(t->column[j].data, whole->column[j].data,
+                                (size_t)t->count * table_kind_bytes(t->column[j].kind));
+        } else if (table_half(t, column) > 0) {
+            assert_null(t->column[j].data);
+        }
+    }
+}
+
+static void check_halves(const char *const *paths, int count)
+{
+    weft_table t, whole;
+    ASSERT_OK(table_open(paths, count, &request, NULL, &whole));
+    ASSERT_OK(table_open(paths, count, &scarce, NULL, &t));
+    check_columns(&t);
+    check_facts(&t);
+    const int half[COLUMNS] = {1, 1, 2, 0, 0, 0}; /* 4, 4 and 8 bytes of numbers; a word, an id, a target */
+    for (int64_t j = 0; j < COLUMNS; j++) {
+        assert_int_equal(table_half(&whole, j), 0);
+        assert_int_equal(table_half(&t, j), half[j]);
+        assert_int_equal(t.column[j].data == NULL, half[j] > 0);
+    }
+    for (int64_t j = 0; j < COLUMNS; j++) {
+        check_held(&t, &whole, j);
+    }
+    check_held(&t, &whole, 0);
+    table_release(&t, 0);
+    assert_null(t.column[0].data);
+    check_held(&t, &whole, 2);
+    check_held(&t, &whole, 0);
+    table_close(&t);
+    table_close(&whole);
+}
+
+/* A fraction takes the place of a digit in a column of whole numbers, in a file of the same size. */
+static void write_fraction(const char *path)
+{
+    FILE *file = fopen(path, "r+");
+    char line[400];
+    long at = 0;
+    assert_non_null(file);
+    for (int i = 0; i < 100 && fgets(line, sizeof line, file) != NULL; i++) {
+        if (line[0] >= '1' && line[0] <= '9' && line[1] >= '0' && line[1] <= '9' && line[2] >= '0' && line[2] <= '9') {
+            assert_int_equal(fseek(file, at + 1, SEEK_SET), 0);
+            assert_int_equal(fputc('.', file), '.');
+            assert_int_equal(fclose(file), 0);
+            return;
+        }
+        at = ftell(file);
+    }
+    fail_msg("no row begins with three digits");
+}
+
+static void test_halves(void **state)
+{
+    const char *one[] = {in_folder(state, "one.csv")}, *packed[] = {in_folder(state, "one.csv.gz")};
+    const char *several[] = {in_folder(state, "a.csv"), in_folder(state, "b.csv.gz")};
+    weft_table t;
+    write_csv(one[0], 0, ROWS);
+    write_csv(packed[0], 0, ROWS);
+    write_csv(several[0], 0, ROWS / 3);
+    write_csv(several[1], ROWS / 3, ROWS);
+    for (int threads = 1; threads <= 2; threads++) {
+        omp_set_num_threads(threads);
+        check_halves(one, 1);
+        check_halves(packed, 1);
+        check_halves(several, 2);
+    }
+    ASSERT_OK(table_open(one, 1, &scarce, NULL, &t));
+    ASSERT_OK(table_hold(&t, 2));
+    write_fraction(one[0]);
+    ASSERT_OK(table_hold(&t, 2)); /* it stands */
+    ASSERT_STATUS(table_hold(&t, 0), WEFT_ERR_DATA);
+    assert_non_null(strstr(weft_error_message(), "changed while it was read"));
+    table_close(&t);
+}
+
 /* A fault on any rank is everybody's, and the first in the order of rows is told. */
 static void test_fault_of_ranks(void **state)
 {
@@ -305,6 +392,20 @@ static void test_failing_allocations(void **state)
             assert_true(weft_mem_usage_total().current_bytes == before);
         }
     }
+    status = WEFT_ERR_RESOURCE;
+    for (uint64_t n = 1; status != WEFT_OK; n++) {
+        weft_alloc_fail_after(n);
+        status = table_open(path, 1, &scarce, NULL, &t);
+        const bool opened = status == WEFT_OK;
+        status = opened ? table_hold(&t, 0) : status;
+        status = status == WEFT_OK ? table_hold(&t, 2) : status;
+        weft_alloc_fail_after(0);
+        assert_true(status == WEFT_OK || status == WEFT_ERR_RESOURCE);
+        if (opened) {
+            table_close(&t);
+        }
+        assert_true(weft_mem_usage_total().current_bytes == before);
+    }
 }
 
 int main(void)
@@ -315,6 +416,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_files, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_store, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_memory_is_told, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_halves, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_fault_of_ranks, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_failing_allocations, folder_setup, folder_teardown),
     };

@@ -103,7 +103,7 @@ static share *take_share(const training *t, int rank)
     }
     s->column[3] = (tree_column){TABLE_INTEGER, s->whole};
     s->column[4] = (tree_column){TABLE_LONG, s->large};
-    s->data = (tree_columns){s->count, COLUMNS, s->column, s->id};
+    s->data = (tree_columns){.rows = s->count, .columns = COLUMNS, .column = s->column, .id = s->id};
     s->targets = (tree_targets){.loss = t->loss,
                                 .rows = s->count,
                                 .outputs = t->loss == TREE_LOSS_SOFTMAX ? OUTPUTS : 1,

@@ -81,7 +81,7 @@ static weft_status search_rank(weft_comm *comm, void *argument)
     for (int c = 0; c < COLUMNS; ++c) {
         column[c] = (tree_column){TABLE_REAL, value[c] + first};
     }
-    const tree_columns data = {end - first, COLUMNS, column, id};
+    const tree_columns data = {.rows = end - first, .columns = COLUMNS, .column = column, .id = id};
     tree_cuts cuts;
     const weft_status status = tree_cuts_find(comm, &data, counts + first, s->values, 2, &cuts);
     if (rank == 0) {

@@ -35,7 +35,7 @@ static weft_status grow(weft_comm *comm, void *argument)
     for (int c = 0; c < COLUMNS; ++c) {
         column[c] = (tree_column){TABLE_REAL, value[g->order[c]]};
     }
-    const tree_columns data = {g->rows, COLUMNS, column, id};
+    const tree_columns data = {.rows = g->rows, .columns = COLUMNS, .column = column, .id = id};
     const tree_targets targets = {.loss = TREE_LOSS_SQUARED,
                                   .rows = g->rows,
                                   .outputs = 1,

@@ -73,7 +73,7 @@ static weft_status grow_rank(weft_comm *comm, void *argument)
     }
     const tree_codes codes = {.code = code + first, .codes = 5};
     column[COLUMNS] = (tree_column){TABLE_CATEGORY, &codes};
-    const tree_columns data = {rows, g->columns, column, id};
+    const tree_columns data = {.rows = rows, .columns = g->columns, .column = column, .id = id};
     WEFT_TRY_GOTO(ranks > 1 ? comm_imitate_nodes(comm, 1) : WEFT_OK, status, done);
     WEFT_TRY_GOTO(weft_hal_open("cpu", 1 + rank % 2, &hal), status, done);
     WEFT_TRY_GOTO(tree_cuts_find(comm, &data, counts, 254, 1, &cuts), status, done);

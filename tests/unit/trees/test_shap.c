@@ -133,7 +133,7 @@ static void check(const weft_forest *forest, bool by_definition)
     for (int c = 0; c < COLUMNS; ++c) {
         column[c] = (tree_column){TABLE_REAL, value[c]};
     }
-    const tree_columns data = {ROWS, COLUMNS, column, id};
+    const tree_columns data = {.rows = ROWS, .columns = COLUMNS, .column = column, .id = id};
     const int first = 3, rows = ROWS - first, outputs = forest->outputs;
     double *phi = calloc((size_t)rows * (size_t)outputs * (COLUMNS + 1), sizeof *phi);
     ASSERT_OK(tree_shap(forest, &data, first, rows, 2, phi));
@@ -173,7 +173,7 @@ static void check_pairs(const weft_forest *forest, bool by_definition)
     for (int c = 0; c < COLUMNS; ++c) {
         column[c] = (tree_column){TABLE_REAL, value[c]};
     }
-    const tree_columns data = {ROWS, COLUMNS, column, id};
+    const tree_columns data = {.rows = ROWS, .columns = COLUMNS, .column = column, .id = id};
     const int outputs = forest->outputs;
     double *phi = calloc((size_t)ROWS * (size_t)outputs * WIDTH, sizeof *phi);
     double *pair = calloc((size_t)ROWS * (size_t)outputs * WIDTH * WIDTH, sizeof *pair);
@@ -207,7 +207,7 @@ static void check_against(const weft_forest *forest)
     for (int c = 0; c < COLUMNS; ++c) {
         column[c] = (tree_column){TABLE_REAL, value[c]};
     }
-    const tree_columns data = {ROWS, COLUMNS, column, id};
+    const tree_columns data = {.rows = ROWS, .columns = COLUMNS, .column = column, .id = id};
     const int outputs = forest->outputs;
     double *phi = calloc((size_t)ROWS * (size_t)outputs * (COLUMNS + 1), sizeof *phi);
     ASSERT_OK(background_shap(forest, background[0], BACKGROUND, &data, 0, ROWS, 2, phi));
@@ -276,7 +276,7 @@ static void empty_side(void **state)
     for (int c = 0; c < COLUMNS; ++c) {
         column[c] = (tree_column){TABLE_REAL, value[c]};
     }
-    ASSERT_OK(tree_shap(&forest, &(tree_columns){ROWS, COLUMNS, column, id}, 0, ROWS, 1, phi));
+    ASSERT_OK(tree_shap(&forest, &(tree_columns){.rows = ROWS, .columns = COLUMNS, .column = column, .id = id}, 0, ROWS, 1, phi));
     for (int i = 0; i < ROWS; ++i) {
         double sum = 0.0;
         for (int c = 0; c <= COLUMNS; ++c) {
@@ -316,7 +316,7 @@ static void wide(void **state)
     for (int c = 0; c < DEPTH; ++c) {
         column[c] = (tree_column){TABLE_REAL, &one};
     }
-    const tree_columns data = {1, DEPTH, column, &only};
+    const tree_columns data = {.rows = 1, .columns = DEPTH, .column = column, .id = &only};
     ASSERT_OK(tree_shap(&forest, &data, 0, 1, 1, phi));
     ASSERT_OK(tree_shap_pairs(&forest, &data, 0, 1, 1, pair));
     for (int c = 0; c <= DEPTH; ++c) { /* all columns are alike: each has a share of 1 - 2^-20 */
@@ -352,7 +352,7 @@ static void deep(void **state)
     for (int c = 0; c < COLUMNS; ++c) {
         column[c] = (tree_column){TABLE_REAL, value[c]};
     }
-    ASSERT_STATUS(tree_shap(&forest, &(tree_columns){ROWS, COLUMNS, column, id}, 0, 1, 1, phi), WEFT_ERR_UNSUPPORTED);
+    ASSERT_STATUS(tree_shap(&forest, &(tree_columns){.rows = ROWS, .columns = COLUMNS, .column = column, .id = id}, 0, 1, 1, phi), WEFT_ERR_UNSUPPORTED);
     ASSERT_MESSAGE("deeper");
     forest_destroy(&forest);
 }

@@ -84,7 +84,7 @@ static share *take_share(const training *t, int rank)
         s->codes[w] = (tree_codes){s->code[w], NULL, codes_of[w]};
         s->column[REALS + w] = (tree_column){TABLE_CATEGORY, &s->codes[w]};
     }
-    s->data = (tree_columns){s->count, COLUMNS, s->column, s->id};
+    s->data = (tree_columns){.rows = s->count, .columns = COLUMNS, .column = s->column, .id = s->id};
     s->targets =
         (tree_targets){.loss = TREE_LOSS_LOGISTIC, .rows = s->count, .outputs = 1, .y = s->y, .counts = s->counts};
     return s;

@@ -1,0 +1,83 @@
+/* app/trees/trees_plan.c: the memory of a job on a table, before it is taken. */
+#include "app/trees/trees_job.h"
+#include "base/clock.h"
+#include "base/integer/integers.h"
+#include "trees/grow/growth_work.h"
+#include "trees/tree_options.def"
+
+enum {
+    BESIDE = 40,      /* bytes of a row beside its columns before they are bins: label, split, masks, answers of two classes */
+    SCRATCH = 16 << 20 /* bytes of buffers of the reader, of the search for cuts and of histograms, about */
+};
+
+weft_status trees_plan_room(const workload *work, table_request *request)
+{
+    const app_context *context = work->context;
+    const memory_plan now = {.peak = clock_rss_bytes()};
+    if (work->trained || trees_keeps_numbers(work) || work->start != NULL) {
+        return WEFT_OK;
+    }
+    request->beside = BESIDE;
+    request->room = larger((int64_t)memory_plan_room(context, &now) - SCRATCH, 1);
+    return comm_allreduce(context->comm, &request->room, 1, WEFT_DTYPE_I64, COMM_MIN);
+}
+
+/* Cells of a rank's columns in a histogram, at most: cuts are not known yet. */
+static int64_t most_cells(const tree_rows *rows, int values, int ranks)
+{
+    const int columns = (rows->data.columns + ranks - 1) / ranks;
+    int64_t most = 0;
+    for (int c = 0; c < rows->data.columns && values > TREE_BYTE_VALUES; ++c) {
+        const table_field *f = &rows->table.schema.field[rows->field[c]];
+        const bool whole = f->kind == TABLE_INTEGER || f->kind == TABLE_LONG;
+        const double span = whole && f->most >= f->least ? f->most - f->least + 1.0 : (double)rows->table.rows;
+        most = larger(most, f->kind == TABLE_CATEGORY || span >= values ? values : (int64_t)span);
+    }
+    return columns * (values > TREE_BYTE_VALUES ? most + 2 : HAL_BINS);
+}
+
+/* Bytes beside answers by which training passes the table as it was read: while cuts are looked for, while the last half
+ * of the columns becomes bins, or once bins have taken the place of numbers, whichever is most. */
+static int64_t training_bytes(const workload *work, int64_t margins, int64_t answers)
+{
+    const trees_job *job = work->self;
+    const tree_rows *rows = &job->rows;
+    const int64_t count = rows->data.rows;
+    const int values = job->options.values;
+    const int64_t bin_bytes = values > TREE_BYTE_VALUES ? 2 : 1;
+    const int64_t cutting = count * 12 + tree_cuts_bytes(rows->data.columns, values); /* and no answers yet */
+    const int64_t halves = rows->data.hold != NULL ? count * (bin_bytes * rows->data.columns + 12) : 0;
+    int64_t training = count * (2 * bin_bytes * rows->data.columns + 23 + 12 * margins);
+    for (int c = 0; c < rows->data.columns && !trees_keeps_numbers(work) && work->start == NULL; ++c) {
+        const tree_column *column = &rows->column[c];
+        training -= column->kind == TABLE_CATEGORY || column->data == NULL
+                        ? 0
+                        : count * (int64_t)table_kind_bytes(column->kind);
+    }
+    return larger(larger(larger(cutting, halves) - answers, training), 0);
+}
+
+weft_status trees_plan_memory(workload *work)
+{
+    const trees_job *job = work->self;
+    const tree_rows *rows = &job->rows;
+    memory_plan *memory = &work->memory;
+    const int ranks = comm_size(work->context->comm);
+    const int64_t margins = job->loss == TREE_LOSS_SOFTMAX ? work->outputs : 1;
+    const int64_t answers = rows->data.rows * 4 * (work->outputs + (work->trained ? margins : 0));
+    *memory = (memory_plan){.cure = work->trained ? "use more ranks"
+                                                  : "use more ranks, or fewer " FLAG_TREE_BINS ", " FLAG_TREE_LEAVES
+                                                    " or " FLAG_TREE_DEPTH};
+    memory_plan_add(memory, "process and table", clock_rss_bytes());
+    if (!work->trained) {
+        const int64_t cells = most_cells(rows, job->options.values, ranks);
+        const tree_growth *g = &job->options.growth;
+        memory_plan_add(memory, "bins and gradients beyond numbers", (uint64_t)training_bytes(work, margins, answers));
+        memory_plan_add(memory, "histograms of nodes", growth_histogram_bytes(rows->table.rows, g->depth, g->leaves, cells));
+        memory_plan_add(memory, "histograms on their way between ranks",
+                        ranks == 1 ? 0 : 2 * growth_scatter_bytes(cells * ranks));
+    }
+    memory_plan_add(memory, "answers", (uint64_t)answers);
+    memory_plan_sum(memory);
+    return memory_plan_check(work->context, memory, option_size(work->context->options, OPT_MEMORY_LIMIT));
+}
