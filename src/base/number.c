@@ -112,8 +112,9 @@ static bool format_digits(double value, bool single, int digits, char text[NUMBE
     return single ? (float)back == (float)value : back == value;
 }
 
-/* The fewest of least .. most digits are found by halving: if some suffice, so do more, which are as near or nearer. %g
- * drops trailing zeros, so that a short number stays short. */
+/* The fewest of least .. most digits are found by halving: if some suffice, so do more, which are as near or nearer. Most
+ * numbers that were computed need one of the last two, so that these are asked first. %g drops trailing zeros, so that a
+ * short number stays short. */
 static void format_shortest(double value, bool single, int least, int most, char text[NUMBER_TEXT_MAX])
 {
     locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
@@ -121,15 +122,16 @@ static void format_shortest(double value, bool single, int least, int most, char
     if (fabs(value) < 1e15 && value == trunc(value)) {
         snprintf(text, NUMBER_TEXT_MAX, "%.0f", value);
     } else {
-        while (least < most) {
-            const int digits = (least + most) / 2;
-            if (format_digits(value, single, digits, text)) {
-                most = digits;
-            } else {
-                least = digits + 1;
-            }
+        const int all = most;
+        bool written = false; /* with `most` digits */
+        for (int digits = all - 2; least < most; digits = most == all ? digits + 1 : (least + most) / 2) {
+            written = format_digits(value, single, digits, text);
+            most = written ? digits : most;
+            least = written ? least : digits + 1;
         }
-        (void)format_digits(value, single, most, text);
+        if (!written) {
+            snprintf(text, NUMBER_TEXT_MAX, "%.*g", most, value);
+        }
     }
     if (plain != (locale_t)0) {
         uselocale(before);

@@ -128,6 +128,7 @@ static weft_status search(weft_comm *comm, digits *d, int many, int threads)
             count_keys(&d[i], round);
         }
         WEFT_TRY(comm_allreduce(comm, d[0].count, many * d[0].counts, WEFT_DTYPE_I64, COMM_SUM));
+#pragma omp parallel for schedule(static) num_threads(threads)
         for (int i = 0; i < many; ++i) {
             if (round == 0) {
                 set_places(&d[i]);

@@ -2,13 +2,14 @@
  * trees/grow/divide_rows_avx512.c: divide_rows.h, 16 rows at a time.
  *
  * Which bins go left are 256 bits in one register. Whole vectors are stored and overlap: what is behind the rows that
- * belong there is overwritten by the next ones, and never reaches a row that is not read yet.
+ * belong there is overwritten by the next ones, and never reaches a row that is not read yet. Bins of rows to come are
+ * fetched ahead: those of a small node lie a line of the cache each.
  */
 #include <immintrin.h>
 
 #include "trees/grow/divide_rows.h"
 
-enum { LANES = 16 };
+enum { LANES = 16, AHEAD = 128 /* rows */ };
 
 static __m512i bits_of(const uint8_t *goes_left)
 {
@@ -27,6 +28,10 @@ int64_t divide_rows_avx512(const int32_t *row, int64_t count, const uint8_t *bin
     const __m512i one = _mm512_set1_epi32(1);
     int64_t l = 0, r = 0, i = 0;
     for (; i + LANES <= count; i += LANES) {
+        const int32_t *next = row + (i + AHEAD + LANES <= count ? i + AHEAD : 0);
+        for (int lane = 0; lane < LANES; ++lane) {
+            _mm_prefetch(bin + next[lane], _MM_HINT_T0);
+        }
         const __m512i own = _mm512_loadu_si512(row + i);
         const __m512i at = _mm512_and_si512(_mm512_i32gather_epi32(own, bin, 1), byte);
         const __m512i word = _mm512_permutexvar_epi32(_mm512_srli_epi32(at, 5), bits);

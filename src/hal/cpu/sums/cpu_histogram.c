@@ -21,7 +21,7 @@ enum {
     TILE = 14,    /* features: 28 KiB of cells */
     TILES = 4,    /* whose cells a thread has on its stack */
     BLOCK = 2048, /* rows */
-    AHEAD = 16    /* rows of a list that are fetched before they are added */
+    AHEAD = 48    /* rows of a list that are fetched before they are added */
 };
 
 /* Rows of one thread, for some of the features. */
