@@ -473,9 +473,11 @@ class TrainOptions(TypedDict, total=False):
     one_hot: 0 to 255; default 4
         a column of words with this many or fewer is split by one word against the rest, others by the best set of
         words
-    category_smooth: 0 to 1000000000000; default 50
+    category_smooth: 0 to 1000000000000; default 10
         sets of words: added to a word's hessian where words are ordered; words of fewer rows of a node are not told
         apart there
+    category_most: 0 to 65535; default 4
+        sets of words: words of the set that is split off, at most; 0: no bound
     category_l2: 0 to 1000000000000; default 10
         sets of words: added to --lambda where they are compared
     row_sampling: one of uniform, goss; default uniform
@@ -744,6 +746,7 @@ class TrainOptions(TypedDict, total=False):
     bins: int
     one_hot: int
     category_smooth: float
+    category_most: int
     category_l2: float
     row_sampling: str
     top_rate: float

@@ -267,8 +267,9 @@ static void scan_ranked(const split_side *side, const split_cells *cells, const 
                         tree_split *best)
 {
     const ranked_bin *first = step > 0 ? ranked : ranked + count - 1;
+    const int set_most = side->rule->set_most;
     tree_sums left = side->node->sums;
-    for (int i = 0; i < count; ++i) {
+    for (int i = 0; i < count && (set_most == 0 || i < set_most); ++i) {
         const tree_sums own = sums_at(cells, first[i * step].bin);
         left.gradient -= own.gradient;
         left.hessian -= own.hessian;

@@ -13,8 +13,9 @@
  * they are ordered by G / (H + smooth), and the first ones or the last ones go right, all else left: rows without a
  * value, and categories that the node has not or that fewer than `smooth` of its rows have. s is convex in (G, H), so
  * without smoothing the best of all subsets is one of these (W. D. Fisher: On grouping for maximum homogeneity,
- * JASA 1958, doi:10.1080/01621459.1958.10501479). Sets of many categories fit noise: category_l2 is added to lambda
- * for them, as LightGBM does.
+ * JASA 1958, doi:10.1080/01621459.1958.10501479). Sets of many categories fit noise: the first half of an order that
+ * the targets made looks as if it gained much. So at most set_most categories are split off, and category_l2 is added
+ * to lambda for them, as LightGBM does.
  *
  * Where columns have a direction, or leaves a largest step, a leaf adds a number within the bounds of its node, s is
  * what the leaf gains with that number, and a split whose sides contradict the direction of its column is none.
@@ -49,7 +50,8 @@ typedef struct split_rule {
     bool bounded;                       /* the bounds of nodes count; where a column has a direction they do */
     const int *categories;              /* [columns] bins of categories; 0: a column of numbers. NULL: all 0 */
     double smooth, category_l2;
-    int one_hot; /* with this many bins of categories and fewer one stands against the rest */
+    int set_most; /* categories that go right, at most; 0: no bound */
+    int one_hot;  /* with this many bins of categories and fewer one stands against the rest */
 } split_rule;
 
 /* A node whose split is looked for. */

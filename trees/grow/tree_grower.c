@@ -225,6 +225,7 @@ weft_status grower_create(weft_comm *comm, const tree_columns *data, const tree_
                                 .categories = cuts->categories.bins,
                                 .one_hot = growth->one_hot,
                                 .smooth = growth->smooth,
+                                .set_most = growth->set_most,
                                 .category_l2 = growth->category_l2,
                                 .min_gain = fmax(growth->min_gain, LEAST_GAIN)}};
     weft_status status = comm_agree(comm, allocate(g));

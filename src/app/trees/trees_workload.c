@@ -179,6 +179,7 @@ static weft_status read_options(const weft_options *o, tree_loss loss, boost_opt
                                           .min_gain = option_real(o, OPT_TREE_MIN_GAIN),
                                           .min_hessian = option_real(o, OPT_TREE_MIN_HESSIAN),
                                           .smooth = option_real(o, OPT_TREE_SMOOTH),
+                                          .set_most = (int)option_int(o, OPT_TREE_SET),
                                           .category_l2 = option_real(o, OPT_TREE_CATEGORY_L2),
                                           .one_hot = (int)option_int(o, OPT_TREE_ONE_HOT),
                                           .top = goss ? option_real(o, OPT_TREE_TOP) : 0.0,

@@ -320,6 +320,66 @@ static void subsets(void **state)
     }
 }
 
+/* The best of the sets of at most `most` bins at either end of the order of gradient over hessian. */
+static double best_of_ends(const int64_t *cell, int bins, int most, double lambda)
+{
+    int order[8];
+    double best = 0.0, total[2] = {0.0, 0.0};
+    for (int b = 0; b < bins; ++b) {
+        int at = b;
+        for (; at > 0 && cell[2 * b] * cell[2 * order[at - 1] + 1] < cell[2 * order[at - 1]] * cell[2 * b + 1]; --at) {
+            order[at] = order[at - 1];
+        }
+        order[at] = b;
+        total[0] += (double)cell[2 * b];
+        total[1] += (double)cell[2 * b + 1];
+    }
+    for (int end = 0; end < 2; ++end) {
+        double g = 0.0, h = 0.0;
+        for (int i = 0; i < most; ++i) {
+            const int b = order[end == 0 ? i : bins - 1 - i];
+            g += (double)cell[2 * b];
+            h += (double)cell[2 * b + 1];
+            best = fmax(best, score_of(g, h, lambda) + score_of(total[0] - g, total[1] - h, lambda) -
+                                  score_of(total[0], total[1], lambda));
+        }
+    }
+    return best;
+}
+
+/* With a bound of the set that is split off, no larger one is, and the best of the others is found. */
+static void small_sets(void **state)
+{
+    (void)state;
+    enum { BINS = 8, DRAWS = 50 };
+    const int categories = BINS;
+    uint64_t seed = 11;
+    int bounded = 0;
+    for (int i = 0; i < DRAWS; ++i) {
+        int64_t cell[2 * (BINS + 1)] = {0};
+        split_node at = {.rows = 100, .lower = -INFINITY, .upper = INFINITY};
+        for (int b = 0; b < BINS; ++b) {
+            cell[2 * b] = (int64_t)(test_random(&seed) % 41) - 20;
+            cell[2 * b + 1] = 5 + (int64_t)(test_random(&seed) % 20);
+            at.sums.gradient += cell[2 * b];
+            at.sums.hessian += cell[2 * b + 1];
+        }
+        for (int most = 1; most <= 3; ++most) {
+            const split_rule rule = {
+                .lambda = 1.0, .gradient_unit = 1.0, .hessian_unit = 1.0, .categories = &categories, .set_most = most};
+            tree_split best = {.gain = 0.0}, whole = {.gain = 0.0};
+            split_rule unbounded = rule;
+            unbounded.set_most = 0;
+            split_scan(&rule, &at, &(split_cells){cell, 2, BINS + 1}, 0, &best);
+            split_scan(&unbounded, &at, &(split_cells){cell, 2, BINS + 1}, 0, &whole);
+            assert_true(best.by_category && __builtin_popcountll(best.right[0]) <= most);
+            assert_true(fabs(best.gain - best_of_ends(cell, BINS, most, 1.0)) <= 1e-9 * (1.0 + best.gain));
+            bounded += best.gain < whole.gain;
+        }
+    }
+    assert_true(bounded > 0);
+}
+
 /* ---- demands ----------------------------------------------------------------------------------------------------- */
 
 static void rises_and_falls(void **state)
@@ -474,7 +534,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bits),     cmocka_unit_test(steps),
-        cmocka_unit_test(subsets),  cmocka_unit_test(rises_and_falls),
+        cmocka_unit_test(subsets),  cmocka_unit_test(small_sets), cmocka_unit_test(rises_and_falls),
         cmocka_unit_test(groups),   cmocka_unit_test(round_trip),
         cmocka_unit_test(lightgbm),
     };
