@@ -1,5 +1,6 @@
 /* trees/grow/grow_divide.c: divides nodes: their rows, and the histograms and splits of their children. */
 #include <assert.h>
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -44,6 +45,7 @@ static weft_status reserve(grow_batch *b, int builds, int columns)
     if (builds > b->build_capacity) {
         WEFT_TRY(grow_to((void **)&b->build, builds, sizeof *b->build, 1));
         WEFT_TRY(grow_to((void **)&b->parent, builds, sizeof *b->parent, 1));
+        WEFT_TRY(grow_to((void **)&b->side, builds, sizeof *b->side, 1));
         WEFT_TRY(grow_to((void **)&b->rows, builds, sizeof *b->rows, 2));
         b->build_capacity = builds;
     }
@@ -100,7 +102,7 @@ weft_status grow_divide_root(tree_grower *g, const int64_t sum[3])
     WEFT_TRY(histograms_take(&g->histograms, root.rows, &root.slot));
     g->batch.first = 0;
     g->batch.builds = 1;
-    g->batch.parent[0] = -1;
+    g->batch.parent[0] = g->batch.side[0] = -1;
     g->batch.build[0] = (histogram_node){
         .begin = root.begin, .end = root.end, .rows = root.rows, .slot = root.slot, .whole = -1, .rest = -1};
     return add_grown(g, &root);
@@ -119,17 +121,17 @@ static bool is_small(const tree_grower *g, const grown_node *node, int picks)
 }
 
 /* Nodes of few rows side by side, a thread each; the others one by one by all threads. */
-static void divide_all_rows(tree_grower *g, int picks)
+static void divide_all_rows(tree_grower *g, const int *pick, int picks)
 {
 #pragma omp parallel for schedule(dynamic) num_threads(g->hal->threads) if (picks > 1)
     for (int i = 0; i < picks; ++i) {
-        grown_node *node = &g->grown[g->pick[i]];
+        grown_node *node = &g->grown[pick[i]];
         if (is_small(g, node, picks)) {
             divide_rows(g, node, 1);
         }
     }
     for (int i = 0; i < picks; ++i) {
-        grown_node *node = &g->grown[g->pick[i]];
+        grown_node *node = &g->grown[pick[i]];
         if (!is_small(g, node, picks)) {
             divide_rows(g, node, g->hal->threads);
         }
@@ -159,6 +161,38 @@ static weft_status add_children(tree_grower *g, int index)
     return WEFT_OK;
 }
 
+int grow_divide_fit(tree_grower *g, int picks)
+{
+    const int most = g->room / 4 > 1 ? g->room / 4 : 1; /* each takes a slot beside its parent's, or two */
+    int held = 0;
+    if (g->room == INT_MAX) {
+        return picks;
+    }
+    for (int i = 0; i < g->nodes; ++i) {
+        held += g->grown[i].slot >= 0;
+        if (held > g->room / 2) {
+            drop_slot(g, &g->grown[i]);
+        }
+    }
+    return picks < most ? picks : most;
+}
+
+/* Both children are built, as their parent's histograms are gone. */
+static weft_status plan_alone(tree_grower *g, int index, const int64_t rows[2])
+{
+    grow_batch *b = &g->batch;
+    for (int side = 0; side < 2; ++side) {
+        histogram_node node = {.whole = -1, .rest = -1};
+        WEFT_TRY(histograms_take(&g->histograms, rows[side], &node.slot));
+        b->rows[2 * b->builds] = rows[0];
+        b->rows[2 * b->builds + 1] = rows[1];
+        b->parent[b->builds] = index;
+        b->side[b->builds] = side;
+        b->build[b->builds++] = node;
+    }
+    return WEFT_OK;
+}
+
 /* Slots of two children: one for what is built of the child of fewer rows, one for what is left of their parent's. Of
  * several ranks it is not known yet which child is which. */
 static weft_status plan_children(tree_grower *g, int index)
@@ -172,36 +206,40 @@ static weft_status plan_children(tree_grower *g, int index)
         drop_slot(g, from);
         return WEFT_OK;
     }
+    if (from->slot < 0) {
+        return plan_alone(g, index, rows);
+    }
     WEFT_TRY(histograms_take(&g->histograms, rows[0] < rows[1] ? rows[0] : rows[1], &node.slot));
     WEFT_TRY(histograms_take_rest(&g->histograms, from->slot, rows[0] < rows[1] ? rows[1] : rows[0], &node.rest));
     from->slot = node.rest == from->slot ? -1 : from->slot;
     b->rows[2 * b->builds] = rows[0];
     b->rows[2 * b->builds + 1] = rows[1];
     b->parent[b->builds] = index;
+    b->side[b->builds] = -1;
     b->build[b->builds++] = node;
     return WEFT_OK;
 }
 
-weft_status grow_divide_rows(tree_grower *g, int picks)
+weft_status grow_divide_rows(tree_grower *g, const int *pick, int picks)
 {
-    weft_status status = reserve(&g->batch, picks, g->data->columns);
+    weft_status status = reserve(&g->batch, g->room == INT_MAX ? picks : 2 * picks, g->data->columns);
     if (status == WEFT_OK) {
         const double begun = clock_seconds();
-        divide_all_rows(g, picks);
+        divide_all_rows(g, pick, picks);
         g->exchange.seconds.division += clock_seconds() - begun;
     }
     g->batch.first = g->nodes;
     g->batch.builds = 0;
     for (int i = 0; status == WEFT_OK && i < picks; ++i) {
-        const grown_node *node = &g->grown[g->pick[i]];
+        const grown_node *node = &g->grown[pick[i]];
         g->exchange.work.divided += node->end - node->begin;
-        status = add_children(g, g->pick[i]);
-        status = status == WEFT_OK ? plan_children(g, g->pick[i]) : status;
+        status = add_children(g, pick[i]);
+        status = status == WEFT_OK ? plan_children(g, pick[i]) : status;
     }
     return status;
 }
 
-/* The child of fewer rows is built, the other one is what is left. */
+/* The child of fewer rows is built, the other one is what is left; without the parent each is built. */
 static void choose_children(tree_grower *g)
 {
     grow_batch *b = &g->batch;
@@ -209,10 +247,10 @@ static void choose_children(tree_grower *g)
         grown_node *child = &g->grown[g->grown[b->parent[i]].left];
         child[0].rows = b->rows[2 * i];
         child[1].rows = b->rows[2 * i + 1];
-        grown_node *less = child[0].rows <= child[1].rows ? child : child + 1,
-                   *more = less == child ? child + 1 : child;
+        const int side = b->side[i] >= 0 ? b->side[i] : child[0].rows <= child[1].rows ? 0 : 1;
+        grown_node *less = &child[side];
         less->slot = b->build[i].slot;
-        more->slot = b->build[i].rest;
+        child[1 - side].slot = b->side[i] >= 0 ? child[1 - side].slot : b->build[i].rest;
         b->build[i].begin = less->begin;
         b->build[i].end = less->end;
         b->build[i].rows = less->rows;
@@ -239,7 +277,7 @@ weft_status grow_divide_splits(tree_grower *g)
 void grow_divide_free(tree_grower *g)
 {
     grow_batch *b = &g->batch;
-    WEFT_FREE_ALL(b->build, b->parent, b->rows, b->slot, b->of, b->node, b->use, b->best);
+    WEFT_FREE_ALL(b->build, b->parent, b->side, b->rows, b->slot, b->of, b->node, b->use, b->best);
 }
 
 void grow_divide_end(tree_grower *g)

@@ -32,6 +32,7 @@ typedef struct grow_batch {
     int first;             /* the first child in tree_grower.grown */
     histogram_node *build; /* [builds] of the child of fewer rows; after its build in another order */
     int *parent;           /* [builds] whose child it is */
+    int *side;             /* [builds] 0, 1: the left or right child of a parent whose histograms are gone; -1: another */
     int64_t *rows;         /* [builds, 2] of the children */
     int builds;
     int *slot, *of;   /* [splits] histograms of a child, and its index */
@@ -69,6 +70,7 @@ struct tree_grower {
     int *pick;          /* [picks] nodes that are divided together */
     int pick_capacity;
     grow_batch batch;
+    int room; /* nodes that have histograms at one time, at most; the same on all ranks */
     split_rule rule;
     double most[2]; /* of gradients and of hessians, over all ranks */
     uint64_t seed;  /* of what is drawn for the tree that grows */
@@ -83,8 +85,11 @@ weft_status grow_order_pick(tree_grower *g, int *picks);
 
 /* grow_divide.c: the root, with its rows. sum: gradients, hessians and rows of all ranks. Local. */
 weft_status grow_divide_root(tree_grower *g, const int64_t sum[3]);
-/* Divides the rows of the picked nodes, and takes the memory that their children need. Local. */
-weft_status grow_divide_rows(tree_grower *g, int picks);
+/* How many of `picks` picked nodes there is room for to divide together, 1 at least; the histograms of other nodes go
+ * where they would leave none, and are summed again when their turn comes. Local, the same on all ranks. */
+int grow_divide_fit(tree_grower *g, int picks);
+/* Divides the rows of so many picked nodes, and takes the memory that their children need. Local. */
+weft_status grow_divide_rows(tree_grower *g, const int *pick, int picks);
 /* The histograms and splits of the root, or of the children of the nodes whose rows were divided. Collective. */
 weft_status grow_divide_splits(tree_grower *g);
 /* Histograms that no node needs any more go back. */

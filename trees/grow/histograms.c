@@ -2,12 +2,14 @@
 #include "trees/grow/histograms.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/failure/failure.h"
 #include "base/grow.h"
+#include "base/integer/integers.h"
 
 /* Rows of a node for which a team's start and end would take as long as its sums. */
 enum { SMALL_ROWS = 1 << 16 };
@@ -84,6 +86,17 @@ weft_status histograms_create(weft_comm *comm, const tree_bins *bins, rank_excha
         h->cell[c + 1] = h->cell[c] + bins->cells[c];
     }
     return ranks > 1 ? make_plan(h) : WEFT_OK;
+}
+
+int histograms_fit(const tree_histograms *h, uint64_t bytes)
+{
+    const int columns = (int)h->bins->bin.cols, ranks = comm_size(h->comm);
+    int64_t most = 1;
+    for (int r = 0; r < ranks; ++r) {
+        most = larger(most, slot_cells(h, growth_first_column(columns, r, ranks), growth_first_column(columns, r + 1, ranks)));
+    }
+    const uint64_t fit = bytes / ((uint64_t)most * 2 * sizeof(int64_t));
+    return bytes == 0 || fit > INT_MAX ? INT_MAX : (int)larger((int64_t)fit, HISTOGRAMS_LEAST);
 }
 
 void histograms_destroy(tree_histograms *h)

@@ -38,6 +38,10 @@ typedef struct tree_histograms {
 /* exchange: lives as long as the histograms. Collective. */
 weft_status histograms_create(weft_comm *comm, const tree_bins *bins, rank_exchange *exchange, tree_histograms *h);
 void histograms_destroy(tree_histograms *h); /* zeros are fine */
+enum { HISTOGRAMS_LEAST = 8 /* nodes for which there is room in any case */ };
+
+/* Nodes whose histograms, of 2 numbers a cell, take so many bytes on the rank that has most; 0: INT_MAX. */
+int histograms_fit(const tree_histograms *h, uint64_t bytes);
 /* [out] slot: for a node of so many rows of all ranks, to be given back; with several ranks the rows do not matter.
  * Local. */
 weft_status histograms_take(tree_histograms *h, int64_t rows, int *slot);

@@ -147,10 +147,13 @@ static weft_status grow_nodes(tree_grower *g, const int64_t sum[3], weft_tree *t
     do {
         local = local == WEFT_OK ? grow_order_place(g, tree) : local;
         local = local == WEFT_OK ? grow_order_pick(g, &picks) : local;
-        local = local == WEFT_OK && picks > 0 ? grow_divide_rows(g, picks) : local;
-        WEFT_TRY(exchange_agree(&g->exchange, local));
-        WEFT_TRY(picks > 0 ? grow_divide_splits(g) : WEFT_OK);
-        local = g->histograms.failed;
+        for (int at = 0, part = 1; at == 0 || at < picks; at += part) {
+            part = picks > 0 ? grow_divide_fit(g, picks - at) : 1;
+            local = local == WEFT_OK && picks > 0 ? grow_divide_rows(g, g->pick + at, part) : local;
+            WEFT_TRY(exchange_agree(&g->exchange, local));
+            WEFT_TRY(picks > 0 ? grow_divide_splits(g) : WEFT_OK);
+            local = g->histograms.failed;
+        }
     } while (picks > 0);
     return WEFT_OK;
 }
@@ -236,6 +239,7 @@ weft_status grower_create(weft_comm *comm, const tree_columns *data, const tree_
         grower_destroy(g);
         return status;
     }
+    g->room = histograms_fit(&g->histograms, growth->histogram_bytes);
     *grower = g;
     return WEFT_OK;
 }

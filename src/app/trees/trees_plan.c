@@ -2,7 +2,9 @@
 #include "app/trees/trees_job.h"
 #include "base/clock.h"
 #include "base/integer/integers.h"
-#include "trees/grow/growth_work.h"
+#include "base/log.h"
+#include "base/number.h"
+#include "trees/grow/histograms.h"
 #include "trees/tree_options.def"
 
 enum {
@@ -57,9 +59,30 @@ static int64_t training_bytes(const workload *work, int64_t margins, int64_t ans
     return larger(larger(larger(cutting, halves) - answers, training), 0);
 }
 
-weft_status trees_plan_memory(workload *work)
+/* Plans histograms of the nodes that wait, or of fewer nodes where all do not fit beside the rest of the plan. [out]
+ * bound: of them, 0: all fit. Collective. */
+static weft_status plan_histograms(const workload *work, int64_t cells, memory_plan *memory, uint64_t *bound)
 {
     const trees_job *job = work->self;
+    const tree_growth *g = &job->options.growth;
+    const uint64_t all = growth_histogram_bytes(job->rows.table.rows, g->depth, g->leaves, cells);
+    const uint64_t least = (uint64_t)cells * HISTOGRAMS_LEAST * 2 * sizeof(int64_t);
+    memory_plan_sum(memory);
+    int64_t room = (int64_t)memory_plan_room(work->context, memory);
+    WEFT_TRY(comm_allreduce(work->context->comm, &room, 1, WEFT_DTYPE_I64, COMM_MIN));
+    *bound = all <= (uint64_t)room ? 0 : (uint64_t)room > least ? (uint64_t)room : least;
+    if (*bound > 0 && comm_rank(work->context->comm) == 0) {
+        log_info("histograms of all nodes that wait would take %s, and %s are left: those of some nodes are summed again, "
+                 "which takes longer; fewer " FLAG_TREE_BINS ", " FLAG_TREE_LEAVES " or " FLAG_TREE_DEPTH " take less",
+                 number_say_bytes(all).text, number_say_bytes(*bound).text);
+    }
+    memory_plan_add(memory, "histograms of nodes", *bound > 0 ? *bound : all);
+    return WEFT_OK;
+}
+
+weft_status trees_plan_memory(workload *work)
+{
+    trees_job *job = work->self;
     const tree_rows *rows = &job->rows;
     memory_plan *memory = &work->memory;
     const int ranks = comm_size(work->context->comm);
@@ -71,13 +94,15 @@ weft_status trees_plan_memory(workload *work)
     memory_plan_add(memory, "process and table", clock_rss_bytes());
     if (!work->trained) {
         const int64_t cells = most_cells(rows, job->options.values, ranks);
-        const tree_growth *g = &job->options.growth;
         memory_plan_add(memory, "bins and gradients beyond numbers", (uint64_t)training_bytes(work, margins, answers));
-        memory_plan_add(memory, "histograms of nodes", growth_histogram_bytes(rows->table.rows, g->depth, g->leaves, cells));
         memory_plan_add(memory, "histograms on their way between ranks",
                         ranks == 1 ? 0 : 2 * growth_scatter_bytes(cells * ranks));
     }
     memory_plan_add(memory, "answers", (uint64_t)answers);
+    if (!work->trained) {
+        WEFT_TRY(plan_histograms(work, most_cells(rows, job->options.values, ranks), memory,
+                                 &job->options.growth.histogram_bytes));
+    }
     memory_plan_sum(memory);
     return memory_plan_check(work->context, memory, option_size(work->context->options, OPT_MEMORY_LIMIT));
 }

@@ -56,6 +56,7 @@ typedef struct training {
     bool weighted, resumed;
     bool releases;      /* numbers are given back once they are binned */
     int released;       /* [out] columns that rank 0 gave back */
+    int64_t summed;     /* [out] rows of rank 0 that were added to histograms, since the last resume */
     weft_forest forest; /* [out] rank 0's */
     double *shap;       /* [out] [ROWS, COLUMNS + 1] contributions to the answer of each row; NULL: not asked for */
 } training;
@@ -189,6 +190,7 @@ static weft_status train_rank(weft_comm *comm, void *argument)
     WEFT_TRY_GOTO(t->shap != NULL ? explain(t, boost, s) : WEFT_OK, status, done);
     if (comm_rank(comm) == 0) {
         t->released = s->released;
+        t->summed = grower_work(boost_grower(boost))->summed;
         status = forest_copy(boost_forest(boost), boost_forest(boost)->trees, &t->forest);
     }
 done:
@@ -347,6 +349,36 @@ static void bits_of_wide_bins(void **state)
     how.growth.row_share = 0.7;
     same_bits(TREE_LOSS_SQUARED, &how, false);
     value_levels = 200.0;
+}
+
+/* With room for few histograms those of other nodes are summed again, to the same trees. */
+static void bits_of_few_histograms(void **state)
+{
+    (void)state;
+    const boost_options shape[] = {options(7, 0, false), options(0, 40, true), options(6, 30, false)};
+    for (int i = 0; i < 3; ++i) {
+        training one = {.loss = TREE_LOSS_SQUARED, .options = shape[i], .ranks = 1, .threads = 1, .rounds = ROUNDS};
+        draw(one.loss);
+        train(&one);
+        for (int ranks = 1; ranks <= 3; ranks += 2) {
+            training few = one;
+            few.forest = (weft_forest){0};
+            few.options.growth.histogram_bytes = 1;
+            few.ranks = ranks;
+            few.threads = 2;
+            train(&few);
+            assert_same_nodes(&one.forest, &few.forest);
+            assert_true(ranks > 1 || few.summed > one.summed);
+            forest_destroy(&few.forest);
+        }
+        training many = one; /* room for all: nothing is summed twice */
+        many.forest = (weft_forest){0};
+        many.options.growth.histogram_bytes = UINT64_C(1) << 40;
+        train(&many);
+        assert_int_equal(many.summed, one.summed);
+        forest_destroy(&many.forest);
+        forest_destroy(&one.forest);
+    }
 }
 
 /* Numbers are given back only where the trees that a training goes on from compare with cuts. */
@@ -805,6 +837,7 @@ int main(void)
         cmocka_unit_test(bits_of_classes),
         cmocka_unit_test(bits_of_counts),
         cmocka_unit_test(bits_of_wide_bins),
+        cmocka_unit_test(bits_of_few_histograms),
         cmocka_unit_test(exhaustive),
         cmocka_unit_test(order_of_growth),
         cmocka_unit_test(largest_gain_first),
