@@ -468,8 +468,8 @@ class TrainOptions(TypedDict, total=False):
     colsample: 1e-06 to 1; default 1
         share of the columns that a tree is grown on, drawn anew for each
     bins: 2 to 65535; default 255
-        bins of a column, at most; a column with fewer different values has a bin for each; above 255 bins take twice
-        the memory
+        bins of a column, at most, and of one of words at most 1,023; a column with fewer different values has a bin
+        for each; above 255 bins take twice the memory
     one_hot: 0 to 255; default 4
         a column of words with this many or fewer is split by one word against the rest, others by the best set of
         words

@@ -166,6 +166,33 @@ for what in "" "--monotone n:+1 --interactions n,few;many" "--row-sampling goss"
         cmp mixed-out/probabilities.npy theirs-out/probabilities.npy || fail "'$what': XGBoost's file answers otherwise"
     fi
 done
+
+# More words than a byte tells apart: bins of two bytes and sets of them, the same on any number of ranks, and rows are told apart by them.
+python3 - <<'PY'
+import random
+random.seed(5)
+with open("ids.csv", "w") as out:
+    out.write("id,n,target\n")
+    for row in range(4000):
+        word = row % 500
+        out.write(f"w{word:03d},{random.random():.3f},{'yes' if (word * 2654435761 >> 7) % 2 else 'no'}\n")
+PY
+ids=(--data ids.csv --trees 10 --category-smooth 0 --category-most 0 --valid-share 0 --test-share 0)
+for ranks in 1 2 3; do
+    ok mpirun --oversubscribe --bind-to none -np $ranks "$weft" train "${ids[@]}" "${plain[@]}" --bins 1023 --run-dir "ids$ranks"
+    cmp ids1/model.json "ids$ranks/model.json" || fail "$ranks ranks grow other trees of 500 words"
+done
+ok "$weft" predict --data ids.csv --checkpoint ids1 --out ids-out --quiet --contributions
+python3 words.py ids1/model.json ids.csv ids-out 2>err || fail "500 words: $(cat err)"
+ok "$weft" train "${ids[@]}" "${plain[@]}" --run-dir ids255
+ok "$weft" predict --data ids.csv --checkpoint ids255 --out ids255-out --quiet
+python3 - <<'PY' || fail "500 words in 1,023 bins are not told apart, or 255 bins tell them apart"
+import csv
+import numpy as np
+rows = [row["target"] == "yes" for row in csv.DictReader(open("ids.csv"))]
+right = [((np.load(f"{out}/probabilities.npy")[:, 1] > 0.5) == rows).mean() for out in ("ids-out", "ids255-out")]
+assert right[0] == 1.0 and right[1] < 0.9, right
+PY
 printf 'few,many,n\nnew,w01,0.5\n,w01,0.5\n' >unseen.csv # a word that training has not seen is a missing value
 ok "$weft" predict --data unseen.csv --checkpoint mixed --out unseen --quiet
 python3 -c 'import numpy as np; p = np.load("unseen/probabilities.npy"); assert (p[0] == p[1]).all(), p' || fail "unseen words"

@@ -16,7 +16,7 @@ enum {
 static void fill_categories(const tree_columns *data, const tree_cuts *cuts, int c, int64_t first, int64_t rows,
                             const tree_bins *bins)
 {
-    uint8_t own[CHUNK];
+    uint16_t own[CHUNK];
     const int missing = bins->cells[c] - 1;
     uint8_t *to = (uint8_t *)bins->column + data->rows * c;
     uint16_t *wide = (uint16_t *)bins->column + data->rows * c;
@@ -25,7 +25,7 @@ static void fill_categories(const tree_columns *data, const tree_cuts *cuts, int
         if (tree_bins_wide(bins)) {
             wide[first + i] = own[i];
         } else {
-            to[first + i] = own[i];
+            to[first + i] = (uint8_t)own[i];
         }
     }
 }

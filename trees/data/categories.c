@@ -21,7 +21,7 @@ static int compare_codes(const void *a, const void *b)
 }
 
 /* count: [codes] rows of each. scratch: [codes]. [out] bin: [codes]. Returns the number of bins. */
-static int number_bins(const int64_t *count, int32_t codes, int values, counted_code *scratch, uint8_t *bin)
+static int number_bins(const int64_t *count, int32_t codes, int values, counted_code *scratch, uint16_t *bin)
 {
     int32_t present = 0;
     for (int32_t code = 0; code < codes; ++code) {
@@ -37,10 +37,10 @@ static int number_bins(const int64_t *count, int32_t codes, int values, counted_
     }
     int bins = 0;
     for (int32_t code = 0; code < codes; ++code) {
-        bin[code] = bin[code] == 0 ? (uint8_t)bins++ : TREE_NO_BIN;
+        bin[code] = bin[code] == 0 ? (uint16_t)bins++ : TREE_NO_BIN;
     }
     for (int32_t i = own; i < present; ++i) {
-        bin[scratch[i].code] = (uint8_t)bins;
+        bin[scratch[i].code] = (uint16_t)bins;
     }
     bins += present > own;
     return bins > 0 ? bins : 1;
@@ -110,12 +110,12 @@ void tree_categories_destroy(tree_categories *categories)
 }
 
 void tree_categories_fill(const tree_categories *categories, const tree_columns *data, int column, int64_t first,
-                          int64_t rows, int missing, uint8_t *bin)
+                          int64_t rows, int missing, uint16_t *bin)
 {
-    const uint8_t *bin_of = categories->bin + categories->first[column];
+    const uint16_t *bin_of = categories->bin + categories->first[column];
     for (int64_t i = 0; i < rows; ++i) {
         const int32_t code = tree_code(data->column[column].data, first + i);
         const bool none = code == TABLE_NO_CODE || bin_of[code] >= categories->bins[column];
-        bin[i] = none ? (uint8_t)missing : bin_of[code];
+        bin[i] = none ? (uint16_t)missing : bin_of[code];
     }
 }

@@ -5,7 +5,7 @@
  * than a column has bins, the most frequent ones keep theirs, the lower code first among equally frequent ones, and the
  * others share the last bin. Frequencies are of all ranks' rows, so bins depend neither on ranks nor on the dealing.
  *
- * Memory: a byte a category. One all-reduce of 8 bytes a category.
+ * Memory: 2 bytes a category. One all-reduce of 8 bytes a category.
  */
 #pragma once
 
@@ -13,14 +13,14 @@
 #include "trees/data/tree_columns.h"
 
 enum {
-    TREE_CATEGORY_BINS = 255, /* bins of categories in a column, at most */
-    TREE_NO_BIN = 255         /* of a category that no row of the training has */
+    TREE_CATEGORY_BINS = 1023, /* bins of categories in a column, at most */
+    TREE_NO_BIN = 65535        /* of a category that no row of the training has */
 };
 
 typedef struct tree_categories {
     int *bins;      /* [columns] bins of a column's categories; 0: a column of numbers */
     int64_t *first; /* [columns + 1] where the bins of a column's codes begin in `bin` */
-    uint8_t *bin;   /* [first[columns]] */
+    uint16_t *bin;  /* [first[columns]] */
 } tree_categories;
 
 /* values: bins of a column, 2 to TREE_CATEGORY_BINS. counts: [rows] not 0 for rows of the training. Free with
@@ -31,4 +31,4 @@ weft_status tree_categories_find(weft_comm *comm, const tree_columns *data, cons
 void tree_categories_destroy(tree_categories *categories); /* zeros are fine */
 /* [out] bin[rows]: of rows first .. first + rows - 1 of a column of categories; `missing` where there is none. */
 void tree_categories_fill(const tree_categories *categories, const tree_columns *data, int column, int64_t first,
-                          int64_t rows, int missing, uint8_t *bin);
+                          int64_t rows, int missing, uint16_t *bin);

@@ -83,7 +83,7 @@ static weft_status add_leaf(tree_grower *g, int index, weft_tree *tree)
 static weft_status set_categories(const tree_grower *g, const tree_split *split, weft_tree *tree, tree_node *node)
 {
     const tree_categories *categories = &g->cuts->categories;
-    const uint8_t *bin = categories->bin + categories->first[split->feature];
+    const uint16_t *bin = categories->bin + categories->first[split->feature];
     const int missing = g->bins->cells[split->feature] - 1;
     const int32_t codes = (int32_t)(categories->first[split->feature + 1] - categories->first[split->feature]);
     WEFT_TRY(tree_add_set(tree, codes, node));

@@ -15,6 +15,11 @@ void growth_add_vector(growth_work *work, int64_t elements, int64_t element_byte
     work->call_bytes += elements * element_bytes;
 }
 
+int64_t growth_record_bytes(int category_bins)
+{
+    return category_bins == 0 ? SPLIT_HEAD_BYTES : category_bins <= HAL_BINS ? SPLIT_BYTES : SPLIT_WIDE_BYTES;
+}
+
 int growth_width(int64_t rows)
 {
     return rows <= HAL_HISTOGRAM_ROWS ? 1 : 2;

@@ -8,7 +8,7 @@
  *      sums and rows of the root     24            once a tree
  *      agreement that nobody failed  8             B + 3 times a tree
  *      rows of children              8 a child     a batch; children at the greatest depth need none, here and below
- *      best splits                   32 a node, 64 where splits may be by sets; the root, then the children of a batch
+ *      best splits                   growth_record_bytes a node; the root, then the children of a batch
  *      sums of leaves                16 a leaf     once a tree
  *
  *      reduce-scatter of histograms by columns: the root, then of each batch the child of fewer rows of each division:
@@ -31,8 +31,9 @@ enum {
     EXCHANGE_BYTES = 1 << 16, /* of an all-reduce */
     SCATTER_BYTES = 1 << 22,  /* of all shares of a reduce-scatter, on each rank */
     AGREE_BYTES = 8,
-    SPLIT_BYTES = 64,
-    SPLIT_HEAD_BYTES = 32
+    SPLIT_HEAD_BYTES = 32, /* of a split by numbers */
+    SPLIT_BYTES = 64,      /* with a set of bins of a byte */
+    SPLIT_WIDE_BYTES = 160 /* with any set */
 };
 
 /* Counts of what is sent, and of what a rank computes; both add up over trees. */
@@ -66,6 +67,8 @@ static inline void growth_add_call(growth_work *work, int64_t bytes)
 
 /* Adds the calls of one vector that is sent in parts, each of whole elements. */
 void growth_add_vector(growth_work *work, int64_t elements, int64_t element_bytes);
+/* Bytes of a best split, where a column of categories has so many bins at most; 0: there is none. */
+int64_t growth_record_bytes(int category_bins);
 /* Numbers in a cell of the histogram of a node of so many rows. */
 int growth_width(int64_t rows);
 /* Takes the nodes of the next reduce-scatter off those that are left, whose histograms have 2 numbers a bin and 1, of

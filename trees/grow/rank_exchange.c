@@ -9,7 +9,8 @@
 #include "trees/data/tree_columns.h"
 
 _Static_assert(offsetof(tree_split, right) == SPLIT_HEAD_BYTES, "a record of a split without a set is its head");
-_Static_assert(sizeof(tree_split) == SPLIT_BYTES, "a record of a split");
+_Static_assert(sizeof(tree_split) == SPLIT_WIDE_BYTES, "a record of a split");
+_Static_assert(offsetof(tree_split, right) + HAL_BINS / 8 == SPLIT_BYTES, "a record with a set of bins of a byte");
 
 /* Records may lie anywhere in messages, and end before the sets of splits where there are none. */
 static void take_better(char *into, const char *other, int64_t bytes)
@@ -22,23 +23,31 @@ static void take_better(char *into, const char *other, int64_t bytes)
     }
 }
 
+static inline void merge(void *into, const void *other, int64_t bytes, int64_t record)
+{
+    for (int64_t i = 0; i < bytes; i += record) {
+        take_better((char *)into + i, (const char *)other + i, record);
+    }
+}
+
 static void merge_heads(void *into, const void *other, int64_t bytes)
 {
-    for (int64_t i = 0; i < bytes; i += SPLIT_HEAD_BYTES) {
-        take_better((char *)into + i, (const char *)other + i, SPLIT_HEAD_BYTES);
-    }
+    merge(into, other, bytes, SPLIT_HEAD_BYTES);
 }
 
-static void merge_whole(void *into, const void *other, int64_t bytes)
+static void merge_sets(void *into, const void *other, int64_t bytes)
 {
-    for (int64_t i = 0; i < bytes; i += SPLIT_BYTES) {
-        take_better((char *)into + i, (const char *)other + i, SPLIT_BYTES);
-    }
+    merge(into, other, bytes, SPLIT_BYTES);
 }
 
-weft_status exchange_create(weft_comm *comm, bool sets, rank_exchange *x)
+static void merge_wide(void *into, const void *other, int64_t bytes)
 {
-    *x = (rank_exchange){.comm = comm, .record_bytes = sets ? SPLIT_BYTES : SPLIT_HEAD_BYTES};
+    merge(into, other, bytes, SPLIT_WIDE_BYTES);
+}
+
+weft_status exchange_create(weft_comm *comm, int category_bins, rank_exchange *x)
+{
+    *x = (rank_exchange){.comm = comm, .record_bytes = growth_record_bytes(category_bins)};
     if (comm_size(comm) == 1) {
         return WEFT_OK;
     }
@@ -61,9 +70,9 @@ weft_status exchange_create(weft_comm *comm, bool sets, rank_exchange *x)
     WEFT_TRY(comm_allreduce_plan(comm, &desc, &x->sum));
     desc.dtype = WEFT_DTYPE_U8;
     desc.op = COMM_MAX;
-    desc.count = EXCHANGE_BYTES;
+    desc.count = EXCHANGE_BYTES / x->record_bytes * x->record_bytes;
     desc.buffer = x->record;
-    desc.merge = sets ? merge_whole : merge_heads;
+    desc.merge = x->record_bytes == SPLIT_HEAD_BYTES ? merge_heads : x->record_bytes == SPLIT_BYTES ? merge_sets : merge_wide;
     desc.name = "best splits";
     return comm_allreduce_plan(comm, &desc, &x->best);
 }

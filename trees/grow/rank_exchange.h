@@ -22,8 +22,8 @@ typedef struct rank_exchange {
     growth_seconds seconds;
 } rank_exchange;
 
-/* sets: splits may be by sets of categories, which are sent then. Collective. */
-weft_status exchange_create(weft_comm *comm, bool sets, rank_exchange *exchange);
+/* category_bins: of a column at most; sets of them are sent. 0: splits are by numbers alone. Collective. */
+weft_status exchange_create(weft_comm *comm, int category_bins, rank_exchange *exchange);
 void exchange_destroy(rank_exchange *exchange); /* zeros are fine */
 /* Posts a plan and waits for it, counting the seconds. Collective. */
 weft_status exchange_run(rank_exchange *exchange, comm_plan *plan);

@@ -7,7 +7,7 @@
 
 #include "hal/hal.h"
 
-enum { BINS = 64 * SPLIT_WORDS };
+enum { BINS = 256 /* of numbers that are looked at together */ };
 
 static double towards_zero(double g, double alpha)
 {
@@ -284,7 +284,7 @@ static void scan_ranked(const split_side *side, const split_cells *cells, const 
 
 static void scan_categories(split_side *side, const split_cells *cells, tree_split *best)
 {
-    ranked_bin ranked[BINS];
+    ranked_bin ranked[64 * SPLIT_WORDS];
     const split_rule *rule = side->rule;
     if (rule->categories[side->feature] <= rule->one_hot) {
         const int count = rank_bins(rule, side->node, 0.0, cells, ranked);

@@ -25,7 +25,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { SPLIT_WORDS = 4 };
+enum { SPLIT_WORDS = 16 };
 
 /* The sums of a node or of a side, in units of split_rule's scales. */
 typedef struct tree_sums {

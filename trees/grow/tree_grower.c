@@ -197,13 +197,13 @@ static weft_status allocate(tree_grower *g)
     return WEFT_NEW(&g->use, g->data->columns, WEFT_MEM_TREES);
 }
 
-static bool has_categories(const tree_cuts *cuts)
+static int most_category_bins(const tree_cuts *cuts)
 {
-    int columns = 0;
+    int most = 0;
     for (int c = 0; c < cuts->columns; ++c) {
-        columns += cuts->categories.bins[c] > 0;
+        most = cuts->categories.bins[c] > most ? cuts->categories.bins[c] : most;
     }
-    return columns > 0;
+    return most;
 }
 
 weft_status grower_create(weft_comm *comm, const tree_columns *data, const tree_bins *bins, const tree_cuts *cuts,
@@ -233,7 +233,7 @@ weft_status grower_create(weft_comm *comm, const tree_columns *data, const tree_
                                 .min_gain = fmax(growth->min_gain, LEAST_GAIN)}};
     weft_status status = comm_agree(comm, allocate(g));
     status = status == WEFT_OK ? comm_allreduce(comm, &g->all_rows, 1, WEFT_DTYPE_I64, COMM_SUM) : status;
-    status = status == WEFT_OK ? exchange_create(comm, has_categories(cuts), &g->exchange) : status;
+    status = status == WEFT_OK ? exchange_create(comm, most_category_bins(cuts), &g->exchange) : status;
     status = status == WEFT_OK ? histograms_create(comm, bins, &g->exchange, &g->histograms) : status;
     if (status != WEFT_OK) {
         grower_destroy(g);
@@ -258,6 +258,11 @@ void grower_destroy(tree_grower *g)
 const growth_work *grower_work(const tree_grower *grower)
 {
     return &grower->exchange.work;
+}
+
+int64_t grower_record_bytes(const tree_grower *grower)
+{
+    return grower->exchange.record_bytes;
 }
 
 const growth_seconds *grower_seconds(const tree_grower *grower)

@@ -59,6 +59,8 @@ void grower_destroy(tree_grower *grower); /* NULL is fine */
  */
 weft_status grower_grow(tree_grower *grower, const float *gradient, const float *hessian, uint64_t seed, int number,
                         weft_tree *tree, int32_t *leaf);
+/* Bytes of a best split that ranks tell each other. */
+int64_t grower_record_bytes(const tree_grower *grower);
 /* What was sent and computed since the grower was made; counted on one rank as if there were several. */
 const growth_work *grower_work(const tree_grower *grower);
 const growth_seconds *grower_seconds(const tree_grower *grower);

@@ -33,7 +33,8 @@ static int64_t most_cells(const tree_rows *rows, int values, int ranks)
         const table_field *f = &rows->table.schema.field[rows->field[c]];
         const bool whole = f->kind == TABLE_INTEGER || f->kind == TABLE_LONG;
         const double span = whole && f->most >= f->least ? f->most - f->least + 1.0 : (double)rows->table.rows;
-        most = larger(most, f->kind == TABLE_CATEGORY || span >= values ? values : (int64_t)span);
+        const int64_t bound = f->kind == TABLE_CATEGORY ? smaller(values, TREE_CATEGORY_BINS) : values;
+        most = larger(most, span >= (double)bound ? bound : (int64_t)span);
     }
     return columns * (values > TREE_BYTE_VALUES ? most + 2 : HAL_BINS);
 }
@@ -92,16 +93,13 @@ weft_status trees_plan_memory(workload *work)
                                                   : "use more ranks, or fewer " FLAG_TREE_BINS ", " FLAG_TREE_LEAVES
                                                     " or " FLAG_TREE_DEPTH};
     memory_plan_add(memory, "process and table", clock_rss_bytes());
+    memory_plan_add(memory, "answers", (uint64_t)answers);
     if (!work->trained) {
         const int64_t cells = most_cells(rows, job->options.values, ranks);
         memory_plan_add(memory, "bins and gradients beyond numbers", (uint64_t)training_bytes(work, margins, answers));
         memory_plan_add(memory, "histograms on their way between ranks",
                         ranks == 1 ? 0 : 2 * growth_scatter_bytes(cells * ranks));
-    }
-    memory_plan_add(memory, "answers", (uint64_t)answers);
-    if (!work->trained) {
-        WEFT_TRY(plan_histograms(work, most_cells(rows, job->options.values, ranks), memory,
-                                 &job->options.growth.histogram_bytes));
+        WEFT_TRY(plan_histograms(work, cells, memory, &job->options.growth.histogram_bytes));
     }
     memory_plan_sum(memory);
     return memory_plan_check(work->context, memory, option_size(work->context->options, OPT_MEMORY_LIMIT));

@@ -114,10 +114,9 @@ static weft_status count_work(const sample *s, const tree_growth *growth, int64_
     const growth_work *grown = grower_work(boost_grower(s->boost));
     const weft_forest *forest = boost_forest(s->boost);
     const int *cells = boost_bins(s->boost)->cells;
-    growth_shape shape = {.rows = rows, .depth = growth->depth, .record_bytes = SPLIT_HEAD_BYTES};
+    growth_shape shape = {.rows = rows, .depth = growth->depth, .record_bytes = grower_record_bytes(boost_grower(s->boost))};
     for (int c = 0; c < s->data.columns; ++c) {
         shape.cells += cells[c];
-        shape.record_bytes = s->data.column[c].kind == TABLE_CATEGORY ? SPLIT_BYTES : shape.record_bytes;
     }
     for (int t = 0; t < forest->trees; ++t) {
         WEFT_TRY(growth_add_tree(&forest->tree[t], &shape, work));
