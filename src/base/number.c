@@ -112,9 +112,9 @@ static bool format_digits(double value, bool single, int digits, char text[NUMBE
     return single ? (float)back == (float)value : back == value;
 }
 
-/* The fewest of least .. most digits are found by halving: if some suffice, so do more, which are as near or nearer. Most
- * numbers that were computed need one of the last two, so that these are asked first. %g drops trailing zeros, so that a
- * short number stays short. */
+/* The fewest of least .. most digits are found by halving: if some suffice, so do more, which are as near or nearer.
+ * Most numbers that were computed need one of the last two, so that these are asked first. %g drops trailing zeros, so
+ * that a short number stays short. */
 static void format_shortest(double value, bool single, int least, int most, char text[NUMBER_TEXT_MAX])
 {
     locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);

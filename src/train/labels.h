@@ -29,7 +29,8 @@ weft_status labels_create(train_labels *labels, weft_mem_tag *tag);
 /* Sets counted and loss_entries of the targets, of all ranks. [in, out] hash: of this rank's rows, then the sum over
  * all ranks. Collective. */
 weft_status labels_count(train_labels *labels, weft_comm *comm, uint64_t *hash);
-/* Copies to the backend what it cannot read, which must not change any more, and the targets are labelled from now on. Local. */
+/* Copies to the backend what it cannot read. The arrays must not change any more, and the targets are labelled from now
+ * on. Local. */
 weft_status labels_upload(train_labels *labels, weft_hal *hal);
 /* Harmless on zeros, which it leaves behind. */
 void labels_destroy(train_labels *labels);

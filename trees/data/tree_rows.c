@@ -414,7 +414,8 @@ static weft_status count_all(weft_comm *comm, tree_rows *rows, uint64_t hash)
         } else {
             label = rows->labels.label[i];
         }
-        hash += (uint64_t)((int64_t)label + 2) * (uint64_t)(2 * (rows->data.first + i) + 1) * UINT64_C(0x9E3779B97F4A7C15);
+        hash +=
+            (uint64_t)((int64_t)label + 2) * (uint64_t)(2 * (rows->data.first + i) + 1) * UINT64_C(0x9E3779B97F4A7C15);
         if (!rows->numbers && label >= 0) {
             rows->counted[label] += 1;
         }

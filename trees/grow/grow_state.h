@@ -32,8 +32,8 @@ typedef struct grow_batch {
     int first;             /* the first child in tree_grower.grown */
     histogram_node *build; /* [builds] of the child of fewer rows; after its build in another order */
     int *parent;           /* [builds] whose child it is */
-    int *side;             /* [builds] 0, 1: the left or right child of a parent whose histograms are gone; -1: another */
-    int64_t *rows;         /* [builds, 2] of the children */
+    int *side;     /* [builds] 0, 1: the left or right child of a parent whose histograms are gone; -1: another */
+    int64_t *rows; /* [builds, 2] of the children */
     int builds;
     int *slot, *of;   /* [splits] histograms of a child, and its index */
     split_node *node; /* [splits] */

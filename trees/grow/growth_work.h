@@ -80,8 +80,8 @@ void growth_add_scatters(growth_work *work, int64_t wide, int64_t narrow, int64_
 int64_t growth_scatter_most(int64_t cells);
 /* Bytes of all shares of a reduce-scatter, at most. */
 uint64_t growth_scatter_bytes(int64_t cells);
-/* Bytes of the histograms of the nodes that wait at one time, at most, on a rank with so many cells. depth, leaves: of a
- * tree, 0: no bound. rows: of all ranks. */
+/* Bytes of the histograms of the nodes that wait at one time, at most, on a rank with so many cells. depth, leaves: of
+ * a tree, 0: no bound. rows: of all ranks. */
 uint64_t growth_histogram_bytes(int64_t rows, int depth, int leaves, int64_t cells);
 /* Adds what one tree sends that is grown level by level: of growth by leaves without a bound of leaves, too. Rows of a
  * node are its share of the root's hessian, so they are exact where each row has the same. Local; WEFT_ERR_RESOURCE. */

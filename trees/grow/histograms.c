@@ -93,7 +93,8 @@ int histograms_fit(const tree_histograms *h, uint64_t bytes)
     const int columns = (int)h->bins->bin.cols, ranks = comm_size(h->comm);
     int64_t most = 1;
     for (int r = 0; r < ranks; ++r) {
-        most = larger(most, slot_cells(h, growth_first_column(columns, r, ranks), growth_first_column(columns, r + 1, ranks)));
+        most = larger(
+            most, slot_cells(h, growth_first_column(columns, r, ranks), growth_first_column(columns, r + 1, ranks)));
     }
     const uint64_t fit = bytes / ((uint64_t)most * 2 * sizeof(int64_t));
     return bytes == 0 || fit > INT_MAX ? INT_MAX : (int)larger((int64_t)fit, HISTOGRAMS_LEAST);

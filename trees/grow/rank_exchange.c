@@ -72,7 +72,9 @@ weft_status exchange_create(weft_comm *comm, int category_bins, rank_exchange *x
     desc.op = COMM_MAX;
     desc.count = EXCHANGE_BYTES / x->record_bytes * x->record_bytes;
     desc.buffer = x->record;
-    desc.merge = x->record_bytes == SPLIT_HEAD_BYTES ? merge_heads : x->record_bytes == SPLIT_BYTES ? merge_sets : merge_wide;
+    desc.merge = x->record_bytes == SPLIT_HEAD_BYTES ? merge_heads
+                 : x->record_bytes == SPLIT_BYTES    ? merge_sets
+                                                     : merge_wide;
     desc.name = "best splits";
     return comm_allreduce_plan(comm, &desc, &x->best);
 }

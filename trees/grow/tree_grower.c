@@ -28,8 +28,9 @@ static weft_status draw_rows(tree_grower *g, const float *gradient, int number)
     }
 #pragma omp parallel for schedule(static) num_threads(g->hal->threads)
     for (int64_t i = 0; i < g->data->rows; ++i) {
-        g->take[i] =
-            g->counts[i] != 0 && is_drawn(g, tree_row_id(g->data, i), number, 0, g->growth.row_share) ? ROW_TAKEN : ROW_LEFT_OUT;
+        g->take[i] = g->counts[i] != 0 && is_drawn(g, tree_row_id(g->data, i), number, 0, g->growth.row_share)
+                         ? ROW_TAKEN
+                         : ROW_LEFT_OUT;
     }
     return WEFT_OK;
 }

@@ -36,8 +36,9 @@ typedef struct tree_growth {
     double max_step;                             /* of a leaf before the rate, up or down; 0: no bound */
     double row_share, column_share;              /* drawn for each tree; 1: all */
     double top, other; /* shares of rows by their gradients, as in row_sample.h; top 0: row_share alone draws */
-    uint64_t histogram_bytes;   /* of nodes that wait, about; others are summed again. 0: no bound. The same on all ranks */
-    int set_most;               /* as smooth */
+    uint64_t
+        histogram_bytes; /* of nodes that wait, about; others are summed again. 0: no bound. The same on all ranks */
+    int set_most;        /* as smooth */
     double smooth, category_l2; /* of splits by sets of categories, as in split.h */
     int one_hot;                /* bins of categories up to which one stands against the rest */
     const int8_t *direction;    /* [columns] as in split.h, lives as long as the grower; NULL: none */

@@ -41,8 +41,8 @@ static inline char *trees_column_name(const trees_job *job, int column)
 
 /* fit, save and load of the kind. */
 weft_status trees_fit(workload *work, const fit_services *services, train_result *result);
-/* trees_plan.c: bounds the memory of columns while a table is opened (table_request.room), unless numbers are read again
- * after they became bins. Collective. */
+/* trees_plan.c: bounds the memory of columns while a table is opened (table_request.room), unless numbers are read
+ * again after they became bins. Collective. */
 weft_status trees_plan_room(const workload *work, table_request *request);
 /* Makes work->memory, and refuses what does not fit. Collective. */
 weft_status trees_plan_memory(workload *work);

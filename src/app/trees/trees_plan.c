@@ -8,7 +8,7 @@
 #include "trees/tree_options.def"
 
 enum {
-    BESIDE = 40,      /* bytes of a row beside its columns before they are bins: label, split, masks, answers of two classes */
+    BESIDE = 40,       /* bytes of a row beside its columns until they are bins: label, split, masks, answers */
     SCRATCH = 16 << 20 /* bytes of buffers of the reader, of the search for cuts and of histograms, about */
 };
 
@@ -39,8 +39,8 @@ static int64_t most_cells(const tree_rows *rows, int values, int ranks)
     return columns * (values > TREE_BYTE_VALUES ? most + 2 : HAL_BINS);
 }
 
-/* Bytes beside answers by which training passes the table as it was read: while cuts are looked for, while the last half
- * of the columns becomes bins, or once bins have taken the place of numbers, whichever is most. */
+/* Bytes beside answers by which training passes the table as it was read: while cuts are looked for, while the last
+ * half of the columns becomes bins, or once bins have taken the place of numbers, whichever is most. */
 static int64_t training_bytes(const workload *work, int64_t margins, int64_t answers)
 {
     const trees_job *job = work->self;
@@ -73,9 +73,10 @@ static weft_status plan_histograms(const workload *work, int64_t cells, memory_p
     WEFT_TRY(comm_allreduce(work->context->comm, &room, 1, WEFT_DTYPE_I64, COMM_MIN));
     *bound = all <= (uint64_t)room ? 0 : (uint64_t)room > least ? (uint64_t)room : least;
     if (*bound > 0 && comm_rank(work->context->comm) == 0) {
-        log_info("histograms of all nodes that wait would take %s, and %s are left: those of some nodes are summed again, "
-                 "which takes longer; fewer " FLAG_TREE_BINS ", " FLAG_TREE_LEAVES " or " FLAG_TREE_DEPTH " take less",
-                 number_say_bytes(all).text, number_say_bytes(*bound).text);
+        log_info(
+            "histograms of all nodes that wait would take %s, and %s are left: those of some nodes are summed again, "
+            "which takes longer; fewer " FLAG_TREE_BINS ", " FLAG_TREE_LEAVES " or " FLAG_TREE_DEPTH " take less",
+            number_say_bytes(all).text, number_say_bytes(*bound).text);
     }
     memory_plan_add(memory, "histograms of nodes", *bound > 0 ? *bound : all);
     return WEFT_OK;

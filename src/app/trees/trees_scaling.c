@@ -114,7 +114,8 @@ static weft_status count_work(const sample *s, const tree_growth *growth, int64_
     const growth_work *grown = grower_work(boost_grower(s->boost));
     const weft_forest *forest = boost_forest(s->boost);
     const int *cells = boost_bins(s->boost)->cells;
-    growth_shape shape = {.rows = rows, .depth = growth->depth, .record_bytes = grower_record_bytes(boost_grower(s->boost))};
+    growth_shape shape = {
+        .rows = rows, .depth = growth->depth, .record_bytes = grower_record_bytes(boost_grower(s->boost))};
     for (int c = 0; c < s->data.columns; ++c) {
         shape.cells += cells[c];
     }

@@ -80,14 +80,14 @@ static weft_status trees_open(workload *work, const char *folder)
         WEFT_TRY(comm_agree(work->context->comm, trees_read(job, work->answers_with)));
     }
     tree_rows_options options = {.request = app_table_request(o),
-                                       .valid = option_real(o, OPT_VALID_SHARE),
-                                       .test = option_real(o, OPT_TEST_SHARE),
-                                       .part = app_table_parts(&places, !work->trained),
-                                       .seed = 0,
-                                       .aim = aim_of(option_choice(o, OPT_LOSS)),
-                                       .column = job->facts.column,
-                                       .columns = job->facts.column != NULL ? job->facts.columns : 0,
-                                       .trained = work->trained};
+                                 .valid = option_real(o, OPT_VALID_SHARE),
+                                 .test = option_real(o, OPT_TEST_SHARE),
+                                 .part = app_table_parts(&places, !work->trained),
+                                 .seed = 0,
+                                 .aim = aim_of(option_choice(o, OPT_LOSS)),
+                                 .column = job->facts.column,
+                                 .columns = job->facts.column != NULL ? job->facts.columns : 0,
+                                 .trained = work->trained};
     WEFT_TRY(trees_plan_room(work, &options.request));
     activity_begin(ACTIVITY_LOAD);
     const weft_status status = tree_rows_open(work->context->comm, places.path, places.paths, &options, &job->rows);
@@ -333,7 +333,8 @@ static weft_status trees_build(workload *work)
     work->model = &job->model;
     work->targets = &job->rows.labels.targets;
     work->source = source_whole(work->targets);
-    work->held = (held_rows){.total = job->rows.table.rows, .count = job->rows.data.rows, .first = job->rows.table.first};
+    work->held =
+        (held_rows){.total = job->rows.table.rows, .count = job->rows.data.rows, .first = job->rows.table.first};
     return WEFT_OK;
 }
 

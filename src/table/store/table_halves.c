@@ -86,7 +86,8 @@ weft_status halves_open(table_files *files, weft_table *t)
     }
     t->block = stay[t->schema.count];
     if (t->first == 0) {
-        log_info("%s: reading %" PRId64 " rows; the columns of numbers stand in memory by halves, as all do not fit: the "
+        log_info("%s: reading %" PRId64
+                 " rows; the columns of numbers stand in memory by halves, as all do not fit: the "
                  "files are read once more for each change",
                  h->path, t->rows);
     }

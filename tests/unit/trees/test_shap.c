@@ -276,7 +276,8 @@ static void empty_side(void **state)
     for (int c = 0; c < COLUMNS; ++c) {
         column[c] = (tree_column){TABLE_REAL, value[c]};
     }
-    ASSERT_OK(tree_shap(&forest, &(tree_columns){.rows = ROWS, .columns = COLUMNS, .column = column, .id = id}, 0, ROWS, 1, phi));
+    ASSERT_OK(tree_shap(&forest, &(tree_columns){.rows = ROWS, .columns = COLUMNS, .column = column, .id = id}, 0, ROWS,
+                        1, phi));
     for (int i = 0; i < ROWS; ++i) {
         double sum = 0.0;
         for (int c = 0; c <= COLUMNS; ++c) {
@@ -352,7 +353,9 @@ static void deep(void **state)
     for (int c = 0; c < COLUMNS; ++c) {
         column[c] = (tree_column){TABLE_REAL, value[c]};
     }
-    ASSERT_STATUS(tree_shap(&forest, &(tree_columns){.rows = ROWS, .columns = COLUMNS, .column = column, .id = id}, 0, 1, 1, phi), WEFT_ERR_UNSUPPORTED);
+    ASSERT_STATUS(
+        tree_shap(&forest, &(tree_columns){.rows = ROWS, .columns = COLUMNS, .column = column, .id = id}, 0, 1, 1, phi),
+        WEFT_ERR_UNSUPPORTED);
     ASSERT_MESSAGE("deeper");
     forest_destroy(&forest);
 }

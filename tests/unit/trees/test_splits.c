@@ -533,10 +533,9 @@ static void lightgbm(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bits),     cmocka_unit_test(steps),
-        cmocka_unit_test(subsets),  cmocka_unit_test(small_sets), cmocka_unit_test(rises_and_falls),
-        cmocka_unit_test(groups),   cmocka_unit_test(round_trip),
-        cmocka_unit_test(lightgbm),
+        cmocka_unit_test(bits),       cmocka_unit_test(steps),           cmocka_unit_test(subsets),
+        cmocka_unit_test(small_sets), cmocka_unit_test(rises_and_falls), cmocka_unit_test(groups),
+        cmocka_unit_test(round_trip), cmocka_unit_test(lightgbm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
