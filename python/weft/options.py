@@ -76,14 +76,21 @@ class TrainOptions(TypedDict, total=False):
     metric: one of auto, acc, rocauc, rmse, mae, pinball, deviance, ndcg; default auto
         accuracy or area under the ROC curve; of targets that are numbers the root mean square error, mean absolute
         error, pinball loss, Poisson deviance, NDCG of groups; auto follows the loss
-    optimizer: one of adam, sgd, lars; default adam
-        optimiser; lars scales the rate of each weight matrix that decays, for large batches
+    optimizer: one of adam, sgd, lars, adamw; default adam
+        optimiser; lars scales the rate of each weight matrix that decays, for large batches; adamw is adam whose
+        --weight-decay shrinks the weights themselves and stays out of the gradient
     lr: 0 to 1000000; default 0.01
         learning rate
     weight_decay: 0 to 1000000; default 0
-        L2 decay added to the gradient
+        L2 decay added to the gradient; adamw: share of a weight, times the rate, that is taken off it in each step
     momentum: 0 to 0.9999; default 0
         momentum of sgd and lars
+    clip_norm: 0 to 1000000000; default 0
+        the gradient of a step, all parameters as one vector, is shortened to the norm X where it is longer; 0 =
+        never; --sync allreduce
+    ema: 0 to 0.999999; default 0
+        keep the moving average of the parameters over steps, of which each step replaces the share 1 - X (0.999):
+        evaluations, the best parameters and the weights that are written are the average; 0 = off; --sync allreduce
     nesterov: default off
         Nesterov momentum for sgd
     lars_trust: 0 to 1000000; default 0.001
@@ -124,8 +131,9 @@ class TrainOptions(TypedDict, total=False):
     muon_lr: 0 to 1000000; default 0.02
         --precondition muon: learning rate of hidden matrices; it follows --warmup and --schedule as --lr does, and is
         a number of its own because the steps of muon have one length whatever loss and optimizer are
-    schedule: one of constant, step, cosine, linear, exp, poly; default constant
-        learning rate over a run; linear after --warmup is also called one-cycle
+    schedule: one of constant, step, cosine, linear, exp, poly, plateau; default constant
+        learning rate over a run; linear after --warmup is also called one-cycle; plateau decays by --schedule-gamma
+        where validation gets no better
     warmup: 0 to 1000000000; default 0
         epochs of linear warm-up before the schedule
     schedule_step: 1 to 1000000000; default 100
@@ -134,7 +142,10 @@ class TrainOptions(TypedDict, total=False):
         schedule step: the epochs of a run after which the rate decays, such as 100,150, instead of every
         --schedule-step; up to 16
     schedule_gamma: 0 to 1; default 0.5
-        schedules step and exp: factor of each decay
+        schedules step, exp and plateau: factor of each decay
+    schedule_patience: 0 to 1000000000; default 10
+        schedule plateau: the rate decays after more than N evaluations in a row without a better validation score;
+        without validation rows by the training loss
     schedule_power: 0 to 100; default 2
         schedule poly: power of the share of epochs that is left
     accumulate: 1 to 1000000; default 1
@@ -598,6 +609,8 @@ class TrainOptions(TypedDict, total=False):
     lr: float
     weight_decay: float
     momentum: float
+    clip_norm: float
+    ema: float
     nesterov: bool
     lars_trust: float
     precondition: str
@@ -614,6 +627,7 @@ class TrainOptions(TypedDict, total=False):
     schedule_step: int
     schedule_at: str
     schedule_gamma: float
+    schedule_patience: int
     schedule_power: float
     accumulate: int
     eval_every: int

@@ -31,6 +31,7 @@ double schedule_lr(const train_schedule *schedule, int64_t epoch, int64_t step, 
     double fraction = total > 0 ? t / (double)total : 0.0;
     switch (schedule->kind) {
     case SCHEDULE_CONSTANT:
+    case SCHEDULE_PLATEAU:
         return schedule->base;
     case SCHEDULE_STEP:
         return schedule->base * pow(schedule->gamma, (double)decays_so_far(schedule, epoch));

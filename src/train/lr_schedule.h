@@ -2,7 +2,8 @@
  * train/lr_schedule.h: the learning rate of a step.
  *
  * A run is a line from 0 to `epochs`, and step s of the S steps of epoch e begins at e + s / S of it: where an epoch is
- * one step the rate changes from epoch to epoch, else from step to step.
+ * one step the rate changes from epoch to epoch, else from step to step. The plateau schedule follows scores in place of
+ * epochs: the loop multiplies its rates by plateau_factor (train/loop/plateau.h).
  */
 #pragma once
 
@@ -15,11 +16,12 @@
 /* t: epochs since the end of the warm-up, T = epochs - warmup */
 #define SCHEDULE_KINDS(X)                                                                                              \
     X(SCHEDULE_CONSTANT, "constant")                                                                                   \
-    X(SCHEDULE_STEP, "step")     /* base * gamma^(decays so far) */                                                    \
-    X(SCHEDULE_COSINE, "cosine") /* base * (1 + cos(pi t / T)) / 2 */                                                  \
-    X(SCHEDULE_LINEAR, "linear") /* base * (1 - t / T); after a warm-up also called one-cycle */                       \
-    X(SCHEDULE_EXP, "exp")       /* base * gamma^t */                                                                  \
-    X(SCHEDULE_POLY, "poly")     /* base * (1 - t / T)^power */
+    X(SCHEDULE_STEP, "step")       /* base * gamma^(decays so far) */                                                  \
+    X(SCHEDULE_COSINE, "cosine")   /* base * (1 + cos(pi t / T)) / 2 */                                                \
+    X(SCHEDULE_LINEAR, "linear")   /* base * (1 - t / T); after a warm-up also called one-cycle */                     \
+    X(SCHEDULE_EXP, "exp")         /* base * gamma^t */                                                                \
+    X(SCHEDULE_POLY, "poly")       /* base * (1 - t / T)^power */                                                      \
+    X(SCHEDULE_PLATEAU, "plateau") /* base * gamma^(decays so far) */
 typedef enum schedule_kind { SCHEDULE_KINDS(CHOICE_VALUE) } schedule_kind;
 
 enum { SCHEDULE_DECAYS_MAX = 16 };
@@ -28,7 +30,8 @@ typedef struct train_schedule {
     schedule_kind kind;
     double base; /* learning rate */
     double gamma, power;
-    int64_t step; /* step: epochs between two decays, from the end of the warm-up, */
+    int64_t patience; /* plateau: evaluations in a row without a better score that do not yet make a decay */
+    int64_t step;     /* step: epochs between two decays, from the end of the warm-up, */
     int64_t decay[SCHEDULE_DECAYS_MAX];
     int decays;     /* unless this list has any: epochs of the run that are over at a decay, rising */
     int64_t warmup; /* epochs of linear warm-up, whose last step has the rate base */

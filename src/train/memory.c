@@ -17,9 +17,11 @@ train_memory train_memory_of(const train_memory_desc *desc)
         const optimizer_rule *rule = optimizer_rule_of(desc->optimizer->kind);
         m.moments = (uint64_t)rule->slots(desc->optimizer) * gradient;
         m.best = values + own; /* a rank's own parameters are kept twice: the best, and the first of every run */
+        m.averages = desc->optimizer->average > 0.0 ? 2 * values : 0; /* the average, and what it takes the place of */
         m.parts = desc->in_parts ? gradient : 0;
-        m.checkpoint = desc->checkpoints ? values + m.moments + own : 0; /* and the best of a rank's own */
+        m.checkpoint =
+            desc->checkpoints ? values + m.averages / 2 + m.moments + own : 0; /* and the best of a rank's own */
     }
-    m.kept = m.values + m.gradients + m.moments + m.best + m.parts + m.packed;
+    m.kept = m.values + m.gradients + m.moments + m.best + m.averages + m.parts + m.packed;
     return m;
 }

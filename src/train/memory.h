@@ -3,6 +3,7 @@
  *
  *      values      every parameter and running statistic         gradients    trained parameters
  *      moments     the optimiser's slots (train/optimizer.h)     best         values of the best evaluation
+ *      averages    moving average of the values over steps, and a copy of the values for which it stands in
  *      parts       sum of the micro-batches' gradients, where a batch comes in parts
  *      packed      copies of one layer's weights and of its gradient in the backend's layout, where it makes such
  *                  copies
@@ -36,7 +37,7 @@ typedef struct train_memory_desc {
 
 /* Bytes. */
 typedef struct train_memory {
-    uint64_t values, gradients, moments, best, parts, packed;
+    uint64_t values, gradients, moments, best, averages, parts, packed;
     /* For a while only, before the first step and between steps. They are never in memory together. */
     uint64_t start, checkpoint;
     /* Kept in every step: the sum of `values` to `packed`. */

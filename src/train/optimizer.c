@@ -27,6 +27,17 @@ static weft_status adam_update(const optimizer_options *o, optimizer_run *run)
     return tensor_adam(&adam, &run->w, &run->g, &run->slot[0], &run->slot[1]);
 }
 
+/* Weights shrink by themselves, and no decay passes through the moments. */
+static weft_status adamw_update(const optimizer_options *o, optimizer_run *run)
+{
+    optimizer_run without = *run;
+    without.weight_decay = 0.0;
+    if (run->weight_decay > 0.0) {
+        WEFT_TRY(tensor_axpby(1.0 - run->lr * run->weight_decay, &run->w, 0.0, &run->w));
+    }
+    return adam_update(o, &without);
+}
+
 static int momentum_slots(const optimizer_options *options)
 {
     return options->momentum > 0 ? 1 : 0;
@@ -65,6 +76,7 @@ static const optimizer_rule rules[] = {
     [OPTIMIZER_ADAM] = {.name = "adam", .slots = adam_slots, .update = adam_update, .second_moments = 1},
     [OPTIMIZER_SGD] = {.name = "sgd", .slots = momentum_slots, .update = sgd_update},
     [OPTIMIZER_LARS] = {.name = "lars", .by_block = true, .slots = momentum_slots, .update = lars_update},
+    [OPTIMIZER_ADAMW] = {.name = "adamw", .slots = adam_slots, .update = adamw_update, .second_moments = 1},
 };
 
 const optimizer_rule *optimizer_rule_of(optimizer_kind kind)

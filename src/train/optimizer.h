@@ -13,6 +13,7 @@
  * every rank measures everything.
  *
  *   D. Kingma, J. Ba: Adam: a method for stochastic optimization. ICLR 2015, arXiv 1412.6980.
+ *   I. Loshchilov, F. Hutter: Decoupled weight decay regularization. ICLR 2019, arXiv 1711.05101 (AdamW).
  *   Y. Nesterov's momentum as I. Sutskever et al. write it, ICML 2013; in the form of torch.optim.SGD.
  *   Y. You, I. Gitman, B. Ginsburg: Large batch training of convolutional networks. 2017, arXiv 1708.03888 (LARS).
  *   X. Jia et al.: Highly scalable deep learning training system with mixed-precision. 2018, arXiv 1807.11205: without
@@ -26,7 +27,8 @@
 #define OPTIMIZER_KINDS(X)                                                                                             \
     X(OPTIMIZER_ADAM, "adam")                                                                                          \
     X(OPTIMIZER_SGD, "sgd")                                                                                            \
-    X(OPTIMIZER_LARS, "lars")
+    X(OPTIMIZER_LARS, "lars")                                                                                          \
+    X(OPTIMIZER_ADAMW, "adamw")
 typedef enum optimizer_kind { OPTIMIZER_KINDS(CHOICE_VALUE) } optimizer_kind;
 
 typedef struct optimizer_options {
@@ -36,8 +38,10 @@ typedef struct optimizer_options {
     double decay_momentum; /* sgd: of weight decay, where something else keeps the velocity of gradients */
     bool nesterov;         /* sgd */
     double trust;          /* lars */
-    double beta1, beta2;   /* adam */
-    double epsilon;        /* adam, lars */
+    double beta1, beta2;   /* adam, adamw */
+    double epsilon;        /* adam, adamw, lars */
+    double clip_norm;      /* of a replica (train/gradient_clip.h); 0: off */
+    double average;        /* of a replica (train/weight_average.h): the decay; 0: off */
 } optimizer_options;
 
 /* Returns the momentum that a mode of synchronisation may apply in place of this rule (decay_momentum); 0: none. */

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "comm/comm_options.def"
+#include "train/train_options.def"
 
 static bool alone(const train_replica *r)
 {
@@ -236,6 +238,28 @@ static void list_tensors(const param_store *params, replica_name *name, sync_ten
     }
 }
 
+static weft_status allocate_extras(train_replica *r, const optimizer_options *optimizer, bool in_parts)
+{
+    WEFT_TRY(in_parts ? allocate_kept(r) : WEFT_OK);
+    WEFT_TRY(gradient_clip_create(r->params, optimizer->clip_norm, &r->clip));
+    return weight_average_create(r->params, optimizer->average, &r->average);
+}
+
+/* The mode that runs is known, the same on all ranks. */
+static weft_status check_mode(const train_replica *r)
+{
+    const bool whole = alone(r) || sync_running(r->sync) == SYNC_ALLREDUCE;
+    WEFT_CHECK(whole || r->clip.most == 0.0, WEFT_ERR_USAGE,
+               FLAG_CLIP_NORM " %g: needs the whole gradient of all ranks in every step, which " FLAG_SYNC
+                              " %s does not send: give " FLAG_SYNC " allreduce, or leave it out",
+               r->clip.most, sync_mode_name(sync_running(r->sync)));
+    WEFT_CHECK(whole || r->average.decay == 0.0, WEFT_ERR_USAGE,
+               FLAG_EMA " %g: replicas have to be equal after every step, which they are not with " FLAG_SYNC
+                        " %s: give " FLAG_SYNC " allreduce, or leave it out",
+               r->average.decay, sync_mode_name(sync_running(r->sync)));
+    return WEFT_OK;
+}
+
 weft_status replica_create(weft_comm *comm, param_store *params, const sync_options *sync,
                            const optimizer_options *optimizer, const train_preconditioner *preconditioner,
                            bool in_parts, train_replica *r)
@@ -256,7 +280,7 @@ weft_status replica_create(weft_comm *comm, param_store *params, const sync_opti
     WEFT_TRY(comm_allreduce(comm, &own, 1, WEFT_DTYPE_I64, COMM_MAX));
     r->owns = own > 0;
     weft_status status = allocate(r, &options, &tensor);
-    status = comm_agree(comm, status == WEFT_OK && in_parts ? allocate_kept(r) : status);
+    status = comm_agree(comm, status == WEFT_OK ? allocate_extras(r, optimizer, in_parts) : status);
     if (status == WEFT_OK) {
         list_tensors(params, r->name, tensor, r->buckets.blocks);
         const sync_desc desc = {.dtype = params->dtype,
@@ -271,6 +295,7 @@ weft_status replica_create(weft_comm *comm, param_store *params, const sync_opti
                                 .tensors = r->buckets.blocks};
         status = sync_create(comm, &options, &desc, &r->sync);
     }
+    status = status == WEFT_OK ? check_mode(r) : status;
     if (status == WEFT_OK) {
         bool corrected = sync_running(r->sync) == SYNC_TOPK && rule.kind == OPTIMIZER_SGD;
         if (corrected) { /* the mode keeps the velocity of gradients */
@@ -290,6 +315,8 @@ void replica_destroy(train_replica *r)
     sync_destroy(r->sync);
     optimizer_destroy(&r->optimizer);
     buckets_destroy(&r->buckets);
+    gradient_clip_destroy(&r->clip);
+    weight_average_destroy(&r->average);
     TENSOR_DESTROY_ALL(&r->kept_grad, &r->kept_own, &r->state_before, &r->magnitudes);
     WEFT_FREE_ALL(r->name, r->own_state, r->mean_state);
     memset(r, 0, sizeof *r);
@@ -301,6 +328,7 @@ weft_status replica_reset(train_replica *r)
 {
     const train_preconditioner *p = r->preconditioner;
     r->state_averaged = false;
+    weight_average_reset(&r->average);
     WEFT_TRY(optimizer_reset(&r->optimizer));
     WEFT_TRY(p != NULL && p->reset != NULL ? p->reset(p->self) : WEFT_OK);
     WEFT_TRY(stage_moments(r, true));
@@ -325,7 +353,8 @@ void replica_scale(train_replica *r, double scale)
 weft_status replica_resume(train_replica *r)
 {
     WEFT_TRY(sync_resume(r->sync)); /* second moments travel in modes only where an average stays */
-    return resume_state(r);
+    WEFT_TRY(resume_state(r));
+    return weight_average_hide(&r->average);
 }
 
 weft_status replica_begin(train_replica *r, double lr, double weight)
@@ -462,20 +491,28 @@ static weft_status finish_gradient(train_replica *r)
         WEFT_TRY(sync_need(r->sync, b));
     }
     const train_preconditioner *p = r->preconditioner;
+    WEFT_TRY(gradient_clip_apply(&r->clip, r->comm, r->params));
     return p != NULL && p->apply != NULL ? p->apply(p->self, r->params, r->lr) : WEFT_OK;
+}
+
+/* Returns true if something wants every gradient before the first update, or every update before the next step. */
+static bool wants_whole(const train_replica *r)
+{
+    return r->preconditioner != NULL || r->clip.most > 0.0 || r->average.decay > 0.0 ||
+           optimizer_is_whole(&r->optimizer);
 }
 
 weft_status replica_update(train_replica *r)
 {
-    bool whole = r->preconditioner != NULL || optimizer_is_whole(&r->optimizer);
     optimizer_begin(&r->optimizer);
     r->lr = r->step_lr;
-    WEFT_TRY(optimizer_step_own(&r->optimizer, r->lr));
-    if (!whole && owes_any(r)) {
-        return WEFT_OK;
+    if (!wants_whole(r) && owes_any(r)) {
+        return optimizer_step_own(&r->optimizer, r->lr);
     }
     WEFT_TRY(finish_gradient(r));
+    WEFT_TRY(optimizer_step_own(&r->optimizer, r->lr));
     WEFT_TRY(optimizer_step_range(&r->optimizer, r->lr, 0, r->params->trained));
+    WEFT_TRY(weight_average_add(&r->average, r->optimizer.step));
     if (!sync_moves_parameters(r->sync)) {
         return WEFT_OK;
     }
@@ -499,6 +536,7 @@ weft_status replica_skip(train_replica *r)
 weft_status replica_average(train_replica *r, bool last)
 {
     WEFT_TRY(take_all(r));
+    WEFT_TRY(weight_average_show(&r->average));
     if (alone(r)) {
         return WEFT_OK;
     }
@@ -519,8 +557,7 @@ bool replica_differs(const train_replica *r)
 weft_status replica_state(train_replica *r, const sync_buffer **buffer, int *count)
 {
     WEFT_TRY(take_all(r));
-    WEFT_TRY(sync_resume(r->sync));
-    WEFT_TRY(resume_state(r));
+    WEFT_TRY(replica_resume(r));
     WEFT_TRY(stage_moments(r, true));
     WEFT_TRY(sync_state(r->sync, buffer, count));
     return stage_moments(r, false);

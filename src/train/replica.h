@@ -8,8 +8,9 @@
  *      replica_begin                       the step: learning rate, weight
  *      model forward, backward             with replica_hooks; parts before a batch's last: then replica_keep
  *      replica_gradients                   the reduction ends
- *      replica_update                      preconditioner, optimiser, averages; a split reduction updates in the next
- *                                          forward pass, unless a preconditioner or a rule by block wants it whole
+ *      replica_update                      clipping, preconditioner, optimiser, averages; a split reduction updates in
+ *                                          the next forward pass, unless something wants it whole: clipping, a
+ *                                          preconditioner, a rule by block, a moving average of the weights
  *      or replica_skip                     a step that was guarded has not been
  *
  * A loss that was scaled leaves gradients that are: replica_scale takes the scale off them, in float32, when they are
@@ -20,9 +21,11 @@
 #pragma once
 
 #include "train/buckets.h"
+#include "train/gradient_clip.h"
 #include "train/model.h"
 #include "train/optimizer.h"
 #include "train/precondition.h"
+#include "train/weight_average.h"
 
 typedef char replica_name[2 * PARAM_NAME_BYTES];
 
@@ -55,6 +58,8 @@ typedef struct train_replica {
     double weight;
     weft_tensor state_before; /* [1, elements - trained] before the step */
     weft_tensor magnitudes;   /* [1, 2] float64 */
+    gradient_clip clip;
+    weight_average average; /* over steps; stands in the place of the parameters from replica_average on */
 } train_replica;
 
 /* in_parts: batches come in parts. SGD's momentum moves into the mode where the mode corrects it (topk).

@@ -29,6 +29,9 @@ D^-1/2 (A + I) D^-1/2:
 Loss: mean cross-entropy over the training vertices. Adam: lr 0.01, betas 0.9 and 0.999, epsilon 1e-8, L2 decay 5e-4 added
 to the gradient of every parameter, biases included. 20 epochs; the loss of an epoch is that before its update.
 
+gcn-adamw is gcn with AdamW (decay 0.05), gradients clipped to the norm 0.3, the moving average of the weights with decay
+0.9, and a rate that is halved where more than one epoch in a row brought the average no better accuracy on the validation rows.
+
 Everything is float64 with dense matrix products written out here: no graph library takes part. The keys are in README.md.
 """
 import os
@@ -195,26 +198,60 @@ def initial_weights(model):
     return weights
 
 
+class Modern:
+    """What gcn-adamw has in place of Adam: PyTorch's own classes, one step after the other."""
+
+    def __init__(self, params, graph):
+        self.params = params
+        self.rows = torch.from_numpy(np.flatnonzero((graph["split"] == 1) & (graph["label"] >= 0)))
+        self.target = torch.from_numpy(graph["label"].astype(np.int64))[self.rows]
+        self.held = torch.nn.ParameterList(params.values())
+        self.optimizer = torch.optim.AdamW(self.held.parameters(), lr=0.01, weight_decay=0.05)
+        self.average = torch.optim.swa_utils.AveragedModel(self.held,
+                                                           multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(0.9))
+        self.plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(self.optimizer, mode="max", factor=0.5, patience=1,
+                                                                  threshold=0.0)
+        self.lr, self.norm, self.valid, self.best = [], [], [], {}
+
+    def step(self, forward):
+        self.lr.append(self.optimizer.param_groups[0]["lr"])
+        self.norm.append(torch.nn.utils.clip_grad_norm_(self.held.parameters(), 0.3).item())
+        self.optimizer.step()
+        self.average.update_parameters(self.held)
+        averaged = dict(zip(self.params, self.average.module.parameters()))
+        right = forward(averaged)[self.rows].argmax(1) == self.target
+        if not self.valid or right.double().mean().item() > max(self.valid):
+            self.best = {f"best.{name}": p.detach().numpy().copy() for name, p in averaged.items()}
+        self.valid.append(right.double().mean().item())
+        self.plateau.step(self.valid[-1])
+
+
 def train(name, graph):
-    model = name.removesuffix("-weighted")
-    weight = edge_weights(graph) if model != name else np.ones(len(graph["source"]), dtype=np.float32)
+    model = name.removesuffix("-weighted").removesuffix("-adamw")
+    weighted = name.endswith("-weighted")
+    weight = edge_weights(graph) if weighted else np.ones(len(graph["source"]), dtype=np.float32)
     adjacency, degree = operators(graph, weight)
     x = torch.from_numpy(graph["feature"].astype(np.float64))
     rows = torch.from_numpy(np.flatnonzero(graph["split"] == 0))
     target = torch.from_numpy(graph["label"].astype(np.int64))[rows]
     start = initial_weights(model)
-    params = {name: torch.tensor(value, requires_grad=True) for name, value in start.items()}
+    params = {name: torch.nn.Parameter(torch.tensor(value)) for name, value in start.items()}
     optimizer = torch.optim.Adam(params.values(), lr=0.01, weight_decay=5e-4)
     frozen = {f"init.{name}": value for name, value in start.items()}
-    if model != name:
+    if weighted:
         frozen["edge_weight"] = weight
+    modern = Modern(params, graph) if name.endswith("-adamw") else None
     losses = []
-    for epoch in range(EPOCHS):
+
+    def forward(values):
         layers = [{}, {}, {}]
-        for key, p in params.items():
+        for key, p in values.items():
             part, kind = key.split(".")
             layers[int(part[-1])][kind if part.startswith("layer") else f"{part[:-1]}.{kind}"] = p
-        logits = answer(model, adjacency, degree, x, [layer for layer in layers if layer])
+        return answer(model, adjacency, degree, x, [layer for layer in layers if layer])
+
+    for epoch in range(EPOCHS):
+        logits = forward(params)
         loss = torch.nn.functional.cross_entropy(logits[rows], target)
         optimizer.zero_grad()
         loss.backward()
@@ -222,8 +259,13 @@ def train(name, graph):
             frozen["logits"] = logits.detach().numpy().copy()
             frozen.update({f"grad.{name}": p.grad.numpy().copy() for name, p in params.items()})
         losses.append(loss.item())
-        optimizer.step()
+        if modern:
+            modern.step(forward)
+        else:
+            optimizer.step()
     frozen["loss"] = np.array(losses)
+    if modern:
+        frozen.update(modern.best, lr=np.array(modern.lr), valid=np.array(modern.valid), norm=np.array(modern.norm))
     frozen.update({f"final.{name}": p.detach().numpy().copy() for name, p in params.items()})
     return frozen
 
@@ -234,7 +276,7 @@ def main():
     graph = make_graph()
     np.savez(os.path.join(folder, "graph.npz"), **graph)
     for model in ("sage-mean", "sage-gcn", "gcn", "gat", "gin", "sgc", "gcn-jump", "gatv2", "sage-mean-weighted",
-                  "gcn-weighted", "gin-weighted", "gin-eps", "sage-max"):
+                  "gcn-weighted", "gin-weighted", "gin-eps", "sage-max", "gcn-adamw"):
         frozen = train(model, graph)
         np.savez(os.path.join(folder, f"{model}.npz"), **frozen)
         print(f"{model}: loss {frozen['loss'][0]:.6f} -> {frozen['loss'][-1]:.6f}")

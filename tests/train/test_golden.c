@@ -1,7 +1,8 @@
 /*
  * Twenty epochs against a frozen PyTorch run (tests/golden): logits, gradients and losses of GraphSAGE (mean, gcn and
  * max), GCN, plain and with residual and jumping connections, GIN, SGC, GAT and GATv2, and three of them over edges
- * with weights, in double precision on one rank and on three, and in single precision on the fast backend.
+ * with weights, in double precision on one rank and on three, and in single precision on the fast backend. One GCN has
+ * AdamW, clipped gradients, the moving average of its weights, and a rate that follows the scores.
  * trees: release clang
  */
 #include <math.h>
@@ -27,6 +28,7 @@ typedef struct golden_case {
     weft_dtype dtype;
     const char *backend;
     double tolerance; /* relative, of losses; absolute, of logits and gradients */
+    bool modern;      /* AdamW and what else gcn-adamw has */
 } golden_case;
 
 static npy_array read_member(npz_file *npz, const char *name)
@@ -116,13 +118,17 @@ static void check_near(const golden_case *c, const char *what, int64_t i, double
 
 typedef struct watched {
     const golden_case *c;
-    const double *loss;
+    const double *loss, *lr, *valid; /* lr, valid: NULL, unless modern */
 } watched;
 
 static weft_status check_epoch(void *self, const train_epoch *epoch)
 {
     const watched *w = self;
     check_near(w->c, "loss", epoch->epoch - 1, epoch->loss, w->loss[epoch->epoch - 1]);
+    if (w->lr != NULL) {
+        check_near(w->c, "lr", epoch->epoch - 1, epoch->lr, w->lr[epoch->epoch - 1]);
+        check_near(w->c, "valid", epoch->epoch - 1, epoch->score[1], w->valid[epoch->epoch - 1]);
+    }
     return WEFT_OK;
 }
 
@@ -177,6 +183,39 @@ static void write_initial(gnn_model *model, npz_file *npz, const char *path)
     }
 }
 
+/* What the training ends with: the average of the weights at its best score. */
+static void check_best(const golden_case *c, const gnn_model *model, npz_file *npz)
+{
+    static _Thread_local double expected[4096], actual[4096];
+    memset(expected, 0, sizeof expected);
+    read_flat(npz, "best", &model->params, expected);
+    download_flat(&model->params.value, actual);
+    for (int64_t i = 0; i < model->params.trained; ++i) {
+        check_near(c, "best", i, actual[i], expected[i]);
+    }
+}
+
+static train_options training_of(const golden_case *c, const train_weights *initial)
+{
+    train_options training = {
+        .epochs = EPOCHS,
+        .runs = 1,
+        .optimizer = {.kind = OPTIMIZER_ADAM, .weight_decay = 5e-4, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8},
+        .schedule = {.kind = SCHEDULE_CONSTANT, .base = 0.01, .epochs = EPOCHS},
+        .init_weights = initial};
+    if (c->modern) {
+        training.eval_every = 1;
+        training.optimizer.kind = OPTIMIZER_ADAMW;
+        training.optimizer.weight_decay = 0.05;
+        training.optimizer.clip_norm = 0.3;
+        training.optimizer.average = 0.9;
+        training.schedule.kind = SCHEDULE_PLATEAU;
+        training.schedule.gamma = 0.5;
+        training.schedule.patience = 1;
+    }
+    return training;
+}
+
 static weft_status golden_rank(weft_comm *comm, void *argument)
 {
     const golden_case *c = argument;
@@ -215,25 +254,30 @@ static weft_status golden_rank(weft_comm *comm, void *argument)
 
     npy_array loss = read_member(npz, "loss");
     assert_int_equal(loss.header.count, EPOCHS);
-    watched w = {.c = c, .loss = loss.data};
+    npy_array lr = {0}, valid = {0};
+    if (c->modern) {
+        lr = read_member(npz, "lr");
+        valid = read_member(npz, "valid");
+    }
+    watched w = {.c = c, .loss = loss.data, .lr = lr.data, .valid = valid.data};
     const train_observer observer = {.self = &w, .on_epoch = check_epoch, .on_run = ignore_run};
     train_weights *initial = calloc(1, sizeof *initial);
     assert_non_null(initial);
     ASSERT_OK(weights_read_npz(weights, initial));
-    const train_options training = {
-        .epochs = EPOCHS,
-        .runs = 1,
-        .optimizer = {.kind = OPTIMIZER_ADAM, .weight_decay = 5e-4, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8},
-        .schedule = {.kind = SCHEDULE_CONSTANT, .base = 0.01, .epochs = EPOCHS},
-        .init_weights = initial};
+    const train_options training = training_of(c, initial);
     train_result result;
     const train_source source = source_whole(&labels.targets);
     ASSERT_OK(train_loop(comm, hal, &model->interface, &source, &training, &observer, &result));
+    if (c->modern) {
+        check_best(c, model, npz);
+    }
     remove(weights);
     weights_destroy(initial);
     free(initial);
     weft_free(result.run);
     npy_array_free(&loss);
+    npy_array_free(&lr);
+    npy_array_free(&valid);
     npy_array_free(&weight);
     labels_destroy(&labels);
     gnn_model_destroy(model);
@@ -274,6 +318,7 @@ static const golden_case models[] = {
     {.file = "gin-eps.npz", .config = {.kind = GNN_GIN, .learns_eps = true}},
     {.file = "sage-max.npz", .config = {.kind = GNN_SAGE, .aggregator = GNN_SAGE_MAX}},
     {.file = "gin.npz", .config = {.kind = GNN_GIN}},
+    {.file = "gcn-adamw.npz", .config = {.kind = GNN_GCN}, .modern = true},
     {.file = "gatv2.npz", .config = {.kind = GNN_GATV2, .hidden = 4, .heads = 4, .out_heads = 2, .slope = 0.2f}},
     {.file = "gat.npz", .config = {.kind = GNN_GAT, .hidden = 4, .heads = 4, .out_heads = 2, .slope = 0.2f}},
 };

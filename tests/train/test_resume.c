@@ -227,6 +227,25 @@ static void test_exact_modes(void **state)
     }
 }
 
+/* What runs on beside the parameters, and decides over the rate. */
+static void test_average_and_plateau(void **state)
+{
+    for (int ranks = 1; ranks <= 3; ++ranks) {
+        for (int sgd = 0; sgd < 2; ++sgd) {
+            stop_case c = make_case("average", ranks, sgd ? OPTIMIZER_SGD : OPTIMIZER_ADAMW);
+            c.options.optimizer.weight_decay = 0.1;
+            c.options.optimizer.clip_norm = 0.5;
+            c.options.optimizer.average = 0.7;
+            c.options.sync.overlap = OVERLAP_SPLIT;
+            c.options.schedule.kind = SCHEDULE_PLATEAU;
+            c.options.schedule.gamma = 0.5;
+            c.options.eval_every = 1;
+            c.runs = c.options.runs = RUNS;
+            goes_on_to_the_bit(state, &c, 2 + sgd);
+        }
+    }
+}
+
 static void test_runs_and_patience(void **state)
 {
     for (int ranks = 1; ranks <= 2; ++ranks) {
@@ -461,15 +480,11 @@ static void test_what_is_kept(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_exact_modes),
-        cmocka_unit_test(test_runs_and_patience),
-        cmocka_unit_test(test_topk),
-        cmocka_unit_test(test_local_updates),
-        cmocka_unit_test(test_remembered_rows),
-        cmocka_unit_test(test_memory_of_its_own),
-        cmocka_unit_test(test_other_ranks),
-        cmocka_unit_test(test_what_is_kept),
-        cmocka_unit_test(test_lossy_modes_on_other_ranks),
+        cmocka_unit_test(test_exact_modes),       cmocka_unit_test(test_average_and_plateau),
+        cmocka_unit_test(test_runs_and_patience), cmocka_unit_test(test_topk),
+        cmocka_unit_test(test_local_updates),     cmocka_unit_test(test_remembered_rows),
+        cmocka_unit_test(test_memory_of_its_own), cmocka_unit_test(test_other_ranks),
+        cmocka_unit_test(test_what_is_kept),      cmocka_unit_test(test_lossy_modes_on_other_ranks),
         cmocka_unit_test(test_another_mode),
     };
     log_set_level(LOG_QUIET);

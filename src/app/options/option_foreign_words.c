@@ -24,12 +24,12 @@ const option_foreign app_foreigns[] = {
      "--epochs N: in full batch an epoch is one step"},
     {"lr-decay,lr-decay-rate,decay-rate,lr-gamma,gamma,lr-step-size,step-size,lr-scheduler,scheduler,lr-policy,"
      "scheduler-type,decay-epochs,decay-step",
-     "--schedule step|cosine|linear|exp lowers the learning rate (with --schedule-step, --schedule-gamma, --warmup)"},
+     "--schedule step|cosine|linear|exp|plateau lowers the learning rate (with --schedule-step, --schedule-gamma, "
+     "--warmup)"},
     {"l2,l2-norm,l2-reg,reg,regularization,weight-decay-rate,adam-decay", "--weight-decay X is added to the gradient"},
     {"beta1,beta2,betas,eps,epsilon,adam-eps,adam-beta1,adam-beta2,amsgrad",
      "Adam has beta1 0.9, beta2 0.999, epsilon 1e-8; --optimizer and --lr choose the rest"},
-    {"clip,clip-grad,grad-clip,clip-norm,max-grad-norm,gradient-clip-val",
-     "gradients are not clipped; --warmup N and a lower --lr keep the first epochs small"},
+    {"clip,clip-value,clip-grad-value,clipping", "--clip-norm X shortens gradients whose norm is larger"},
     {"batch-norm,batchnorm,use-bn,use-batchnorm,bn,layer-norm,layernorm,use-ln,use-layernorm",
      "--norm batch|layer normalises after each hidden layer"},
     {"amp,mixed-precision,half,use-fp16,fp16,bf16,float16,bfloat16,dtype",
@@ -84,8 +84,7 @@ const option_foreign app_foreigns[] = {
     {"ddp,strategy,fsdp,zero,deepspeed,horovod,distributed,find-unused-parameters,gradient-as-bucket-view,parallel,"
      "data-parallel,dist",
      "mpirun -np 4 weft train ... is all: gradients are summed by --sync allreduce; --sync lists other modes"},
-    {"ema,model-ema,swa,ema-decay,polyak",
-     "there is no moving average of weights; --sync shadow keeps replicas by one"},
+    {"model-ema,swa,polyak", "--ema 0.999 keeps the moving average of the weights, and scores and writes it"},
     {"num-iterations-per-epoch,steps-per-epoch,iters-per-epoch,limit-train-batches,overfit-batches,fast-dev-run",
      "an epoch visits everything; --epochs 1 or --dry-run try a job"},
     {NULL, NULL},
@@ -102,12 +101,10 @@ const option_foreign_value app_foreign_values[] = {
     {OPT_METRIC, "f1,f1-score,f1-micro,f1-macro,micro-f1,macro-f1,precision,recall,map,mrr,hits,hits@10,ap,top5,top-5",
      "there is no such score: acc (of one class a row it is micro-F1) and rocauc (of binary tasks); "
      "predictions.npy of the run has what others are made of"},
-    {OPT_OPTIMIZER, "adamw,adamax,nadam,radam,rmsprop,adagrad,adadelta,lamb,lbfgs,muon,sophia,lion",
-     "there is no such optimiser: adam, sgd (--momentum, --nesterov) and lars; --weight-decay is added to the "
-     "gradient"},
-    {OPT_SCHEDULE,
-     "plateau,reduce-on-plateau,reduce-lr-on-plateau,onecycle,one-cycle,cyclic,cosine-restarts,warm-restarts,noam",
-     "there is no such schedule: constant, step, cosine, linear, exp and poly, behind --warmup N epochs"},
+    {OPT_OPTIMIZER, "adamax,nadam,radam,rmsprop,adagrad,adadelta,lamb,lbfgs,muon,sophia,lion",
+     "there is no such optimiser: adam, adamw, sgd (--momentum, --nesterov) and lars"},
+    {OPT_SCHEDULE, "onecycle,one-cycle,cyclic,cosine-restarts,warm-restarts,noam",
+     "there is no such schedule: constant, step, cosine, linear, exp, poly and plateau, behind --warmup N epochs"},
     {OPT_BACKEND, "gpu,nvidia", "GPUs are --backend cuda, in a build with WEFT_CUDA (weft info build)"},
     {OPT_BACKEND, "mps,rocm,hip,xpu,tpu,mkl,openmp,opencl,vulkan,metal,torch",
      "there is no such backend: cpu, and cuda in a build with WEFT_CUDA (weft info build)"},
@@ -159,5 +156,6 @@ const option_synonym app_synonyms[] = {
     {OPT_METRIC, "roc-auc,auc,auroc", "rocauc"},
     {OPT_SCHEDULE, "exponential", "exp"},
     {OPT_SCHEDULE, "polynomial", "poly"},
+    {OPT_SCHEDULE, "reduce-on-plateau,reduce-lr-on-plateau,reducelronplateau", "plateau"},
     {OPTION_NONE, NULL, NULL},
 };

@@ -169,6 +169,10 @@ static weft_status check_training(const rule_view *view)
         option_int(o, OPT_EVAL_EVERY) == 0) {
         return option_contradict(o, OPT_PATIENCE, OPT_EVAL_EVERY, "a run is stopped by its evaluations");
     }
+    if (is_due(view, OPT_SCHEDULE, OPT_EVAL_EVERY) && option_choice(o, OPT_SCHEDULE) == SCHEDULE_PLATEAU &&
+        option_int(o, OPT_EVAL_EVERY) == 0) {
+        return option_contradict(o, OPT_SCHEDULE, OPT_EVAL_EVERY, "the rate follows the evaluations");
+    }
     return WEFT_OK;
 }
 

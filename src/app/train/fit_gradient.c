@@ -104,11 +104,14 @@ static weft_status loop_options(const workload *work, const saved_model *initial
                       .trust = option_real(o, OPT_LARS_TRUST),
                       .beta1 = 0.9,
                       .beta2 = 0.999,
-                      .epsilon = 1e-8},
+                      .epsilon = 1e-8,
+                      .clip_norm = option_real(o, OPT_CLIP_NORM),
+                      .average = option_real(o, OPT_EMA)},
         .schedule = {.kind = option_choice(o, OPT_SCHEDULE),
                      .base = option_real(o, OPT_LR),
                      .gamma = option_real(o, OPT_SCHEDULE_GAMMA),
                      .power = option_real(o, OPT_SCHEDULE_POWER),
+                     .patience = option_int(o, OPT_SCHEDULE_PATIENCE),
                      .step = option_int(o, OPT_SCHEDULE_STEP),
                      .warmup = option_int(o, OPT_WARMUP),
                      .epochs = services->epochs},
@@ -121,6 +124,9 @@ static weft_status loop_options(const workload *work, const saved_model *initial
     if (options->smoothing > 0.0 && work->targets->loss != TRAIN_LOSS_XENT) {
         log_warn("%s %s has no effect: these labels are tasks, whose loss is binary cross-entropy",
                  FLAG_LABEL_SMOOTHING, option_value_text(o, OPT_LABEL_SMOOTHING));
+    }
+    if (options->optimizer.kind == OPTIMIZER_ADAMW && options->optimizer.weight_decay == 0.0) {
+        log_warn(FLAG_OPTIMIZER " adamw is adam while --weight-decay is 0: PyTorch's default is 0.01");
     }
     WEFT_TRY(loss_scale_read(option_text(o, OPT_LOSS_SCALE), &options->loss_scale));
     char line[SCHEDULE_LINE_BYTES];

@@ -111,7 +111,9 @@ memory_training memory_plan_training(const app_context *context, bool trains, sy
                                      const train_memory_desc *desc)
 {
     const weft_options *o = context->options;
-    const optimizer_options rule = {.kind = option_choice(o, OPT_OPTIMIZER), .momentum = option_real(o, OPT_MOMENTUM)};
+    const optimizer_options rule = {.kind = option_choice(o, OPT_OPTIMIZER),
+                                    .momentum = option_real(o, OPT_MOMENTUM),
+                                    .average = option_real(o, OPT_EMA)};
     train_memory_desc all = *desc;
     all.optimizer = trains ? &rule : NULL;
     all.in_parts = trains && option_int(o, OPT_ACCUMULATE) > 1;

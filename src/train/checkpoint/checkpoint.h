@@ -9,6 +9,7 @@
  *     last.npz                          parameters there, by name ([rows, cols]); where replicas differ, the
  *                                       mean of all
  *     best.npz                          parameters at the best validation score of the run; absent before the first
+ *     average.npz                       the moving average of the parameters over steps, if one is kept
  *     first.npz, second.npz             the optimiser's moments, by parameter, if it has any
  *     features.npz                      mean and deviation of each input column, where the model standardises its
  *                                       inputs (train/input_moments.h)
@@ -46,6 +47,14 @@ typedef struct train_scaling {
     int64_t skipped; /* steps over all runs */
 } train_scaling;
 
+/* What a schedule that follows the scores has seen of a run (train/loop/plateau.h). */
+typedef struct train_plateau {
+    int64_t heard;  /* evaluations */
+    int64_t bad;    /* of them, since the best or the last decay */
+    int64_t decays; /* of the rate */
+    double best;    /* score, where any was heard */
+} train_plateau;
+
 /* How far a training has come. */
 typedef struct train_progress {
     int run;              /* from 0 */
@@ -57,6 +66,7 @@ typedef struct train_progress {
     bool run_ended;       /* `run` is over: the next one begins, if there is one */
     int64_t since_best;   /* evaluations without a better validation score */
     train_scaling scaling;
+    train_plateau plateau;
     train_run *result; /* [run + 1] finished runs, then this one */
 } train_progress;
 

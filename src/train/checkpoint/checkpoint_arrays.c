@@ -11,7 +11,9 @@
 #include "train/checkpoint/checkpoint_internal.h"
 
 const char *const checkpoint_file_names[CHECKPOINT_FILES] = {
-    [FILE_LAST] = "last.npz", [FILE_BEST] = "best.npz", [FILE_FIRST] = "first.npz", [FILE_SECOND] = "second.npz"};
+    [FILE_LAST] = "last.npz",   [FILE_BEST] = "best.npz",     [FILE_AVERAGE] = "average.npz",
+    [FILE_FIRST] = "first.npz", [FILE_SECOND] = "second.npz",
+};
 
 /* ---- by name ---- */
 

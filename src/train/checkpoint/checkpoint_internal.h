@@ -31,7 +31,14 @@ enum {
 #define CHECKPOINT_KEY_DATA "graph_hash"
 
 /* Arrays of parameters, by file; the optimiser's slots last, in their order. */
-typedef enum checkpoint_file { FILE_LAST, FILE_BEST, FILE_FIRST, FILE_SECOND, CHECKPOINT_FILES } checkpoint_file;
+typedef enum checkpoint_file {
+    FILE_LAST,
+    FILE_BEST,
+    FILE_AVERAGE,
+    FILE_FIRST,
+    FILE_SECOND,
+    CHECKPOINT_FILES
+} checkpoint_file;
 extern const char *const checkpoint_file_names[CHECKPOINT_FILES];
 
 struct checkpoint {

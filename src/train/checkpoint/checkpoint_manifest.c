@@ -109,6 +109,20 @@ static weft_status read_scaling(const char *name, const json_value *root, train_
     return json_get_int(name, root, "skipped_steps", 0, INT64_MAX / 2, &scaling->skipped);
 }
 
+/* Of a training whose rate follows the scores; other manifests have none of the keys. */
+static weft_status read_plateau(const char *name, const json_value *root, train_plateau *plateau)
+{
+    const json_value *best = json_find(root, "plateau_best");
+    if (best == NULL) {
+        return WEFT_OK;
+    }
+    WEFT_CHECK(best->kind == JSON_NUMBER, WEFT_ERR_DATA, "%s: \"plateau_best\" is no number", name);
+    plateau->best = best->number;
+    WEFT_TRY(json_get_int(name, root, "plateau_evaluations", 1, INT64_MAX / 2, &plateau->heard));
+    WEFT_TRY(json_get_int(name, root, "plateau_since_best", 0, plateau->heard, &plateau->bad));
+    return json_get_int(name, root, "plateau_decays", 0, plateau->heard, &plateau->decays);
+}
+
 static weft_status read_progress(const char *name, const json_value *root, train_progress *p)
 {
     int run = 0;
@@ -118,6 +132,7 @@ static weft_status read_progress(const char *name, const json_value *root, train
     WEFT_TRY(json_get_int(name, root, "trained_epochs", p->epoch, SYNC_STEPS_LIMIT, &p->trained));
     WEFT_TRY(json_get_bool(name, root, "run_ended", &p->run_ended));
     WEFT_TRY(read_scaling(name, root, &p->scaling));
+    WEFT_TRY(read_plateau(name, root, &p->plateau));
     if (json_find(root, "step") != NULL) {
         WEFT_TRY(read_step(name, root, p));
     }

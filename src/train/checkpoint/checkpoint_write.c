@@ -181,6 +181,12 @@ static weft_status write_body(json_writer *json, const char *folder, const check
         json_int(json, "loss_scale_steps", p->scaling.clean);
         json_int(json, "skipped_steps", p->scaling.skipped);
     }
+    if (p->plateau.heard > 0) {
+        json_real(json, "plateau_best", p->plateau.best);
+        json_int(json, "plateau_evaluations", p->plateau.heard);
+        json_int(json, "plateau_since_best", p->plateau.bad);
+        json_int(json, "plateau_decays", p->plateau.decays);
+    }
     json_text(json, "dtype", weft_dtype_name(facts->dtype));
     json_text(json, CHECKPOINT_KEY_DATA, facts->data_hash);
     json_int(json, "ranks", facts->ranks);

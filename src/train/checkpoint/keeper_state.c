@@ -16,9 +16,10 @@ typedef struct piece_place {
 
 /* A rank's state as a list of pieces. */
 typedef struct rank_state {
-    int arrays, pieces;      /* the first `arrays` are of replicas, and have files and a mean */
-    checkpoint_piece *piece; /* [pieces] */
-    piece_place *place;      /* [pieces] */
+    int arrays, pieces;                     /* the first `arrays` are of replicas, and have files and a mean */
+    checkpoint_file file[CHECKPOINT_FILES]; /* [arrays] */
+    checkpoint_piece *piece;                /* [pieces] */
+    piece_place *place;                     /* [pieces] */
     int64_t bytes;
     unsigned char *data; /* [bytes] */
     int64_t *sizes;      /* rank 0: [P, pieces] bytes of every rank's pieces */
@@ -52,6 +53,14 @@ static void add_buffers(rank_state *s, const char *prefix, const sync_buffer *bu
     }
 }
 
+/* One that has a file of its own. */
+static void add_array(rank_state *s, checkpoint_file file, const char *name, weft_tensor *tensor)
+{
+    s->file[s->pieces] = file;
+    add_tensor(s, "", name, tensor);
+    s->arrays = s->pieces;
+}
+
 static const char *const slot_names[] = {"first", "second"};
 _Static_assert(sizeof slot_names / sizeof *slot_names == OPTIMIZER_SLOTS &&
                    CHECKPOINT_FILES - FILE_FIRST == OPTIMIZER_SLOTS,
@@ -72,16 +81,22 @@ static weft_status state_create(const kept_replica *k, const sync_buffer *kept, 
     if (model->state != NULL) {
         WEFT_TRY(model->state(model->self, &held, &holds));
     }
-    const int most = 4 + 2 * OPTIMIZER_SLOTS + count + turns + holds;
+    const bool averages = r->average.params != NULL;
+    const int most = 6 + 2 * OPTIMIZER_SLOTS + count + turns + holds;
     WEFT_TRY(WEFT_NEW(&s->piece, most, WEFT_MEM_WORKSPACE));
     WEFT_TRY(WEFT_NEW(&s->place, most, WEFT_MEM_WORKSPACE));
-    add_tensor(s, "", "parameters", &r->params->value);
-    for (int i = 0; i < OPTIMIZER_SLOTS && i < optimizer->slots; ++i) {
-        add_tensor(s, "", slot_names[i], &optimizer->slot[i]);
+    add_array(s, FILE_LAST, "parameters", &r->params->value);
+    if (averages) {
+        add_array(s, FILE_AVERAGE, "average", &r->average.value);
     }
-    s->arrays = s->pieces;
+    for (int i = 0; i < OPTIMIZER_SLOTS && i < optimizer->slots; ++i) {
+        add_array(s, (checkpoint_file)(FILE_FIRST + i), slot_names[i], &optimizer->slot[i]);
+    }
     if (r->owns) {
         add_tensor(s, "", "own", &r->params->own_value);
+        if (averages) {
+            add_tensor(s, "own_", "average", &r->average.own);
+        }
         for (int i = 0; i < OPTIMIZER_SLOTS && i < optimizer->slots; ++i) {
             add_tensor(s, "own_", slot_names[i], &optimizer->own_slot[i]);
         }
@@ -99,10 +114,10 @@ static void state_destroy(rank_state *s)
     WEFT_FREE_ALL(s->piece, s->place, s->data, s->sizes, s->counts);
 }
 
-/* The file of piece i: parameters, then the optimiser's slots. */
-static checkpoint_file file_of(int i)
+/* Returns how many elements the arrays of a file have: running statistics have no moments. */
+static int64_t elements_of(const param_store *params, checkpoint_file file)
 {
-    return i == 0 ? FILE_LAST : (checkpoint_file)(FILE_FIRST + i - 1);
+    return file >= FILE_FIRST ? params->trained : params->elements;
 }
 
 static weft_status state_fill(rank_state *s)
@@ -279,7 +294,7 @@ static weft_status write_arrays(const kept_replica *k, rank_state *s, const char
     const param_store *params = k->replica->params;
     unsigned char *next = s->data;
     for (int i = 0; i < s->arrays; ++i) {
-        WEFT_TRY(write_named(folder, file_of(i), params, next, i == 0 ? params->elements : params->trained));
+        WEFT_TRY(write_named(folder, s->file[i], params, next, elements_of(params, s->file[i])));
         next += s->piece[i].bytes;
     }
     if (!best) {
@@ -365,10 +380,11 @@ done:
 static weft_status read_moment(const checkpoint *ck, checkpoint_file file, const param_store *params, void *flat)
 {
     char path[FILE_PATH_MAX];
-    WEFT_CHECK(ck->has[file], WEFT_ERR_DATA, "%s: no %s: it belongs to another " FLAG_OPTIMIZER " or " FLAG_MOMENTUM,
-               ck->path, checkpoint_file_names[file]);
+    WEFT_CHECK(ck->has[file], WEFT_ERR_DATA,
+               "%s: no %s: it belongs to another " FLAG_OPTIMIZER ", " FLAG_MOMENTUM " or " FLAG_EMA, ck->path,
+               checkpoint_file_names[file]);
     WEFT_TRY(file_path(path, "%s/%s", ck->path, checkpoint_file_names[file]));
-    return checkpoint_read_named(path, params, flat, params->trained);
+    return checkpoint_read_named(path, params, flat, elements_of(params, file));
 }
 
 /* A mode that keeps the velocity itself writes no moments; another mode then begins with none. */
@@ -376,7 +392,7 @@ static weft_status read_or_begin_moment(const kept_replica *k, const checkpoint 
 {
     const param_store *params = k->replica->params;
     const char *mode = sync_mode_name(sync_running(k->replica->sync));
-    if (ck->has[file] || strcmp(ck->sync, mode) == 0) {
+    if (ck->has[file] || file == FILE_AVERAGE || strcmp(ck->sync, mode) == 0) {
         return read_moment(ck, file, params, flat);
     }
     log_warn("%s: no %s, which " FLAG_SYNC " %s kept itself: the optimiser's momentum begins anew with %s", ck->path,
@@ -393,7 +409,7 @@ static weft_status share_moments(kept_replica *k, const checkpoint *ck, rank_sta
         if (i == 0) {
             continue; /* the parameters are in place */
         }
-        weft_status status = ck != NULL ? read_or_begin_moment(k, ck, file_of(i), next) : WEFT_OK;
+        weft_status status = ck != NULL ? read_or_begin_moment(k, ck, s->file[i], next) : WEFT_OK;
         WEFT_TRY(comm_agree(k->comm, status));
         WEFT_TRY(comm_bcast(k->comm, 0, next, s->piece[i].bytes));
         WEFT_TRY(tensor_upload(s->place[i].tensor, next));
@@ -518,6 +534,7 @@ static weft_status scatter(kept_replica *k, const checkpoint *ck)
     WEFT_TRY_GOTO(agree_on_form(k, ck, form), status, done);
     status = form[0] != 0 ? scatter_ranks(k, ck, &s) : share_moments(k, ck, &s);
     k->replica->optimizer.step = form[1];
+    k->replica->average.any = k->replica->average.params != NULL && form[1] > 0;
 done:
     state_destroy(&s);
     return status;

@@ -4,8 +4,8 @@
  * A rank's state is one block of host memory: parameters and moments, those of its own parameters and the best of them
  * where some rank has any, then the buffers of the synchronisation mode, of the preconditioner and of the model.
  *
- *     | parameters [elements] | first [trained] | second [trained] |
- *     | own [own] | own_first [own] | own_second [own] | own_best [own] | buffer 0 | buffer 1 | ...
+ *     | parameters [elements] | average [elements] | first [trained] | second [trained] |
+ *     | own [own] | own_average [own] | own_first [own] | own_second [own] | own_best [own] | buffer 0 | buffer 1 | ...
  */
 #pragma once
 

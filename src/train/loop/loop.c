@@ -10,6 +10,7 @@
 #include "base/trace/trace.h"
 #include "train/activities.h"
 #include "train/checkpoint/keeper_state.h"
+#include "train/loop/plateau.h"
 #include "train/loop/squared_loss.h"
 #include "train/skew/skew_guard.h"
 #include "train/tap.h"
@@ -39,6 +40,12 @@ static weft_status loop_create(loop *l)
     WEFT_CHECK(l->source->loss_entries > 0, WEFT_ERR_DATA, "no row is both labelled and in the training split");
     WEFT_CHECK(l->options->accumulate <= 1 || l->source->divides, WEFT_ERR_USAGE,
                FLAG_ACCUMULATE " %d: batches do not come in parts here: leave it out", l->options->accumulate);
+    WEFT_CHECK(
+        l->model->beside == NULL || (l->options->optimizer.clip_norm == 0.0 && l->options->optimizer.average == 0.0 &&
+                                     l->options->schedule.kind != SCHEDULE_PLATEAU),
+        WEFT_ERR_USAGE,
+        FLAG_CLIP_NORM ", " FLAG_EMA " and " FLAG_SCHEDULE " plateau do not reach rows of embeddings, which this "
+                       "model trains beside its parameters: leave them out");
     const metrics_desc scores = {.metric = l->options->metric,
                                  .loss = l->source->loss,
                                  .outputs = l->source->outputs,
@@ -207,7 +214,8 @@ static weft_status train_step(loop *l, train_pass *pass, train_epoch *record)
 {
     train_batch batch = {.input = NULL};
     bool skip = false;
-    record->lr = schedule_lr(&l->options->schedule, record->epoch - 1, pass->step, l->source->steps);
+    record->lr = schedule_lr(&l->options->schedule, record->epoch - 1, pass->step, l->source->steps) *
+                 plateau_factor(&l->options->schedule, &l->fit.progress.plateau);
     if (l->model->scaled) {
         replica_scale(&l->replica, l->fit.progress.scaling.scale);
     }
@@ -293,6 +301,14 @@ static weft_status evaluate_step(loop *l, train_pass *pass)
     return metrics_add(&l->metrics, &logits, batch.targets);
 }
 
+/* Where nothing is labelled for validation, the training loss takes its place. */
+static void hear_score(loop *l, const train_epoch *record)
+{
+    const bool valid = !isnan(record->score[1]);
+    plateau_hear(&l->options->schedule, record->epoch, valid ? record->score[1] : record->loss,
+                 !valid || metric_kind_of(l->options->metric)->error, &l->fit.progress.plateau);
+}
+
 static weft_status evaluate(void *self, uint64_t seed, train_epoch *record)
 {
     loop *l = self;
@@ -311,6 +327,9 @@ static weft_status evaluate(void *self, uint64_t seed, train_epoch *record)
                       say_step(record).text, record->lr);
     }
     activity_end(ACTIVITY_EVALUATE);
+    if (status == WEFT_OK) {
+        hear_score(l, record);
+    }
     return status;
 }
 
@@ -331,6 +350,7 @@ static weft_status begin_run(void *self, uint64_t seed)
 {
     loop *l = self;
     param_store *params = l->model->params;
+    l->fit.progress.plateau = (train_plateau){0};
     if (l->model->scaled) {
         loss_scale_begin(&l->fit.progress.scaling, l->options->loss_scale);
     }

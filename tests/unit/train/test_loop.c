@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "support/labelled_graphs.h"
 #include "train/loop/loop.h"
+#include "train/loop/plateau.h"
 
 enum { ROWS = 24, TRAIN_ROWS = 8, INPUTS = 4, CLASSES = 3, EPOCHS = 30 };
 
@@ -336,6 +337,29 @@ static void test_schedules_by_epoch(void **state)
     ASSERT_NEAR(schedule_lr(&s, 103, 0, 1), 8, 0);
 }
 
+/* Scores that rise and fall: the third in a row that is no better makes a decay, and so does the third behind it. */
+static void test_plateau(void **state)
+{
+    (void)state;
+    static const double score[] = {0.1, 0.5, 0.4, 0.5, 0.3, 0.2, 0.6, 0.1, NAN, 0.1, 0.6, 0.6};
+    static const int64_t decays[] = {0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 2, 2};
+    train_schedule s = {.kind = SCHEDULE_PLATEAU, .base = 8, .gamma = 0.5, .patience = 2, .warmup = 3, .epochs = 20};
+    for (int less = 0; less < 2; ++less) {
+        train_plateau plateau = {0};
+        plateau_hear(&s, 3, less ? -9.0 : 9.0, less != 0, &plateau); /* within the warm-up */
+        for (int i = 0; i < 12; ++i) {
+            plateau_hear(&s, 4 + i, less ? -score[i] : score[i], less != 0, &plateau);
+            assert_int_equal(plateau.decays, decays[i]);
+            ASSERT_NEAR(plateau_factor(&s, &plateau), pow(0.5, (double)decays[i]), 0);
+        }
+        s.kind = SCHEDULE_CONSTANT;
+        ASSERT_NEAR(plateau_factor(&s, &plateau), 1, 0);
+        s.kind = SCHEDULE_PLATEAU;
+    }
+    ASSERT_NEAR(schedule_lr(&s, 1, 0, 1), 8.0 * 2 / 3, 1e-12);
+    ASSERT_NEAR(schedule_lr(&s, 15, 0, 1), 8, 0);
+}
+
 /* DAWNBench's ResNet-9: up to the peak over 5 epochs, down to 0 over 19; here by its corners and middles. */
 static void test_schedules_by_step(void **state)
 {
@@ -466,6 +490,7 @@ int main(void)
         cmocka_unit_test(test_divergence_stops_every_rank),
         cmocka_unit_test(test_runs_have_unbiased_deviation),
         cmocka_unit_test(test_schedules_by_epoch),
+        cmocka_unit_test(test_plateau),
         cmocka_unit_test(test_schedules_by_step),
         cmocka_unit_test(test_unreached_rates_are_told),
         cmocka_unit_test(test_decays_are_read),

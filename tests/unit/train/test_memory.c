@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "support/test.h"
 #include "train/memory.h"
+#include "train/weight_average.h"
 
 enum { ROWS = 48, COLS = 32, BIAS = 16, OWN = 160, STATE = 64, SLACK = 4096 };
 
@@ -50,9 +51,16 @@ static void check_rule(weft_hal *hal, weft_dtype dtype, const optimizer_options 
     assert_int_equal(m.gradient, gradient);
     assert_int_equal(m.parts, gradient);
     assert_int_equal(m.best, (ROWS * COLS + BIAS + STATE + 2 * OWN) * element);
-    assert_int_equal(m.checkpoint, (ROWS * COLS + BIAS + STATE + OWN) * element + m.moments + OWN * element);
+    assert_int_equal(m.checkpoint,
+                     (ROWS * COLS + BIAS + STATE + OWN) * element + m.moments + OWN * element + m.averages / 2);
+    assert_int_equal(m.averages, options->average > 0.0 ? 2 * m.values : 0);
+    weight_average average;
+    const uint64_t stepped = taken();
+    ASSERT_OK(weight_average_create(&store, options->average, &average));
+    assert_int_equal(taken() - stepped, m.averages);
+    weight_average_destroy(&average);
     assert_int_equal(m.packed, 2 * ROWS * COLS * element);
-    assert_int_equal(m.kept, m.values + m.gradients + m.moments + m.best + m.parts + m.packed);
+    assert_int_equal(m.kept, m.values + m.gradients + m.moments + m.best + m.averages + m.parts + m.packed);
     optimizer_destroy(&optimizer);
     param_store_destroy(&store);
 }
@@ -67,6 +75,7 @@ static void test_stores_and_optimisers(void **state)
         check_rule(hal, dtype, &(optimizer_options){.kind = OPTIMIZER_ADAM, .momentum = 0.9}, 2);
         check_rule(hal, dtype, &(optimizer_options){.kind = OPTIMIZER_SGD, .momentum = 0.9}, 1);
         check_rule(hal, dtype, &(optimizer_options){.kind = OPTIMIZER_SGD}, 0);
+        check_rule(hal, dtype, &(optimizer_options){.kind = OPTIMIZER_ADAMW, .average = 0.9}, 2);
         check_rule(hal, dtype, &(optimizer_options){.kind = OPTIMIZER_LARS, .momentum = 0.9}, 1);
     }
     weft_hal_close(hal);

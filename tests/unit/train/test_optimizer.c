@@ -1,6 +1,6 @@
 /*
  * Optimisers, groups of parameters and a replica of them: what a few steps make of every parameter is compared with
- * the same rules written out in double precision here, over ranks, with buckets that cut blocks, behind the next
+ * the same rules written out in double precision here, with clipped gradients and averaged weights and without, over ranks, with buckets that cut blocks, behind the next
  * forward pass or not. A rank's own block is nobody else's business.
  */
 #include <math.h>
@@ -18,12 +18,13 @@ static const bool block_decays[BLOCKS] = {true, false, true, true, false, true};
 #define DECAY 0.02
 #define TRUST 0.1
 
-typedef enum rule_kind { RULE_ADAM, RULE_SGD, RULE_MOMENTUM, RULE_NESTEROV, RULE_LARS, RULES } rule_kind;
+typedef enum rule_kind { RULE_ADAM, RULE_SGD, RULE_MOMENTUM, RULE_NESTEROV, RULE_LARS, RULE_ADAMW, RULES } rule_kind;
 
 typedef struct step_case {
     rule_kind rule;
     sync_overlap overlap;
     int64_t bucket_bytes;
+    double clip, average;                   /* 0: off */
     double value[MOST_RANKS][BLOCKS][MOST]; /* of each rank, at its end */
 } step_case;
 
@@ -45,9 +46,10 @@ static double gradient_at(int block, int64_t i, int step, int rank)
 
 static optimizer_options options_of(rule_kind rule)
 {
-    return (optimizer_options){.kind = rule == RULE_ADAM   ? OPTIMIZER_ADAM
-                                       : rule == RULE_LARS ? OPTIMIZER_LARS
-                                                           : OPTIMIZER_SGD,
+    return (optimizer_options){.kind = rule == RULE_ADAM    ? OPTIMIZER_ADAM
+                                       : rule == RULE_ADAMW ? OPTIMIZER_ADAMW
+                                       : rule == RULE_LARS  ? OPTIMIZER_LARS
+                                                            : OPTIMIZER_SGD,
                                .weight_decay = DECAY,
                                .momentum = rule == RULE_SGD ? 0.0 : 0.9,
                                .nesterov = rule == RULE_NESTEROV,
@@ -111,7 +113,9 @@ static weft_status train(weft_comm *comm, param_store *params, train_replica *r,
 {
     int rank = comm_rank(comm);
     sync_options sync = sync_options_default();
-    const optimizer_options optimizer = options_of(c->rule);
+    optimizer_options optimizer = options_of(c->rule);
+    optimizer.clip_norm = c->clip;
+    optimizer.average = c->average;
     sync.overlap = c->overlap;
     sync.bucket_bytes = c->bucket_bytes;
     WEFT_TRY(replica_create(comm, params, &sync, &optimizer, NULL, false, r));
@@ -152,6 +156,30 @@ static double norm_by_hand(const double *x, int64_t count)
     return sqrt(sum);
 }
 
+/* A gradient as the optimiser sees it. */
+static double gradient_by_hand(int ranks, int rank, int block, int64_t i, int step)
+{
+    double g = block == OWN ? gradient_at(block, i, step, rank) : 0.0;
+    for (int q = 0; q < ranks && block != OWN; ++q) {
+        g += gradient_at(block, i, step, q);
+    }
+    return g;
+}
+
+/* All gradients of a step as one vector, whose parts of ranks' own are of all ranks. */
+static double share_by_hand(const step_case *c, int ranks, int step)
+{
+    double squares = 0.0;
+    for (int at = 0; at < ranks * BLOCKS; ++at) {
+        const int rank = at / BLOCKS, block = at % BLOCKS;
+        for (int64_t i = 0; i < size_of(block) && block != STATE && (rank == 0 || block == OWN); ++i) {
+            const double g = gradient_by_hand(ranks, rank, block, i, step);
+            squares += g * g;
+        }
+    }
+    return c->clip > 0.0 ? fmin(1.0, c->clip / (sqrt(squares) + 1e-6)) : 1.0;
+}
+
 static void update_by_hand(rule_kind rule, int block, int step, const double *g, double *w, double *m, double *v)
 {
     int64_t count = size_of(block);
@@ -162,8 +190,9 @@ static void update_by_hand(rule_kind rule, int block, int step, const double *g,
         lr *= TRUST * norm / (norm_by_hand(g, count) + decay * norm + 1e-8);
     }
     for (int64_t i = 0; i < count; ++i) {
-        double d = g[i] + decay * w[i];
-        if (rule == RULE_ADAM) {
+        double d = g[i] + (rule == RULE_ADAMW ? 0.0 : decay * w[i]);
+        w[i] -= rule == RULE_ADAMW ? lr * decay * w[i] : 0.0;
+        if (rule == RULE_ADAM || rule == RULE_ADAMW) {
             m[i] = 0.9 * m[i] + 0.1 * d;
             v[i] = 0.999 * v[i] + 0.001 * d * d;
             double mean = m[i] / (1 - pow(0.9, step + 1));
@@ -186,20 +215,22 @@ static void check_block(const step_case *c, int ranks, int rank, int block)
     double m[MOST] = {0};
     double v[MOST] = {0};
     double g[MOST];
+    double mean[MOST];
     for (int64_t i = 0; i < size_of(block); ++i) {
-        w[i] = first_value(block, i, 0, rank);
+        w[i] = mean[i] = first_value(block, i, 0, rank);
     }
     for (int step = 0; step < STEPS && block != STATE; ++step) {
+        const double share = share_by_hand(c, ranks, step), decay = step > 0 ? c->average : 0.0;
         for (int64_t i = 0; i < size_of(block); ++i) {
-            g[i] = block == OWN ? gradient_at(block, i, step, rank) : 0.0;
-            for (int q = 0; q < ranks && block != OWN; ++q) {
-                g[i] += gradient_at(block, i, step, q);
-            }
+            g[i] = share * gradient_by_hand(ranks, rank, block, i, step);
         }
         update_by_hand(c->rule, block, step, g, w, m, v);
+        for (int64_t i = 0; i < size_of(block); ++i) {
+            mean[i] = decay * mean[i] + (1.0 - decay) * w[i];
+        }
     }
     for (int64_t i = 0; i < size_of(block); ++i) {
-        ASSERT_NEAR(c->value[rank][block][i], w[i], 1e-12);
+        ASSERT_NEAR(c->value[rank][block][i], mean[i], 1e-12);
     }
 }
 
@@ -209,9 +240,11 @@ static void test_steps_equal_hand_calculation(void **state)
     static const int64_t bucket_bytes[] = {0, 128, 512};
     for (int rule = 0; rule < RULES; ++rule) {
         for (int ranks = 1; ranks <= MOST_RANKS; ++ranks) {
-            for (int i = 0; i < 3; ++i) {
-                step_case c = {.rule = (rule_kind)rule, .bucket_bytes = bucket_bytes[i]};
-                c.overlap = i == 0 ? OVERLAP_BACKWARD : OVERLAP_SPLIT;
+            for (int i = 0; i < 12; ++i) {
+                step_case c = {.rule = (rule_kind)rule, .bucket_bytes = bucket_bytes[i % 3]};
+                c.overlap = i % 3 == 0 ? OVERLAP_BACKWARD : OVERLAP_SPLIT;
+                c.clip = i / 3 % 2 == 1 ? 2.5 + 3.0 * (rule % 3) : 0.0;
+                c.average = i / 6 == 1 ? 0.6 : 0.0;
                 ASSERT_OK(comm_thread_run(ranks, run_rank, &c));
                 for (int at = 0; at < ranks * BLOCKS; ++at) {
                     check_block(&c, ranks, at / BLOCKS, at % BLOCKS);
@@ -308,12 +341,46 @@ static void test_shared_norms_are_the_same_bits(void **state)
     free(c);
 }
 
+/* Modes that keep replicas apart have no gradient of all ranks, and no replicas that are equal. */
+static weft_status refused_rank(weft_comm *comm, void *argument)
+{
+    weft_hal *hal = NULL;
+    param_store params = {0};
+    train_replica replica = {0};
+    sync_options sync = sync_options_default();
+    optimizer_options optimizer = options_of(RULE_ADAM);
+    sync.mode = SYNC_SHADOW;
+    *(*(bool *)argument ? &optimizer.clip_norm : &optimizer.average) = 0.5;
+    weft_status status = weft_hal_open("ref", 1, &hal);
+    param_store_begin(&params, hal, WEFT_DTYPE_F32);
+    (void)param_add_block(&params, PARAM_GROUP_DECAY, 3, 4);
+    status = status == WEFT_OK ? param_store_commit(&params, comm) : status;
+    status = status == WEFT_OK ? replica_create(comm, &params, &sync, &optimizer, NULL, false, &replica) : status;
+    replica_destroy(&replica);
+    param_store_destroy(&params);
+    weft_hal_close(hal);
+    return status;
+}
+
+static void test_modes_are_refused(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; ++i) {
+        bool clip = i == 1;
+        const weft_status status = comm_thread_run(2, refused_rank, &clip);
+        if (status != WEFT_ERR_USAGE) {
+            fail_msg("%d: %s", (int)status, weft_error_message());
+        }
+        ASSERT_OK(comm_thread_run(1, refused_rank, &clip));
+    }
+}
+
 /* The command's choice is the number of a row. */
 static void test_rules_are_the_choices(void **state)
 {
     (void)state;
     static const char *const words[] = {OPTIMIZER_KINDS(CHOICE_NAME)};
-    for (int kind = 0; kind <= OPTIMIZER_LARS; ++kind) {
+    for (int kind = 0; kind <= OPTIMIZER_ADAMW; ++kind) {
         assert_string_equal(optimizer_rule_of((optimizer_kind)kind)->name, words[kind]);
     }
 }
@@ -323,6 +390,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_steps_equal_hand_calculation),
         cmocka_unit_test(test_shared_norms_are_the_same_bits),
+        cmocka_unit_test(test_modes_are_refused),
         cmocka_unit_test(test_rules_are_the_choices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
