@@ -380,6 +380,7 @@ static void fill_source(image_source *s)
     s->source = (train_source){.self = s,
                                .steps = steps,
                                .eval_steps = eval_steps > 0 ? eval_steps : 1,
+                               .leaves_training = true,
                                .loss_entries = o->drop_last && steps * o->batch < samples ? steps * o->batch : samples,
                                .loss = TRAIN_LOSS_XENT,
                                .outputs = outputs_of(o),

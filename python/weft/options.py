@@ -73,9 +73,13 @@ class TrainOptions(TypedDict, total=False):
     label_smoothing: 0 to 0.999; default 0
         cross-entropy of training: the label of a row takes 1 - X of the answer and all classes share X evenly
         (Szegedy et al. 2016); the loss that is told is this one, scores are not touched
-    metric: one of auto, acc, rocauc, rmse, mae, pinball, deviance, ndcg; default auto
-        accuracy or area under the ROC curve; of targets that are numbers the root mean square error, mean absolute
-        error, pinball loss, Poisson deviance, NDCG of groups; auto follows the loss
+    class_weights: default none
+        cross-entropy of training: a row counts as much as its class weighs, and the loss is divided by the sum of
+        these weights; balanced = training rows / (classes x rows of the class); scores are not touched
+    metric: one of auto, acc, rocauc, rmse, mae, pinball, deviance, ndcg, f1, top5, r2; default auto
+        accuracy, macro-F1, top-5 accuracy, or area under the ROC curve (of more than two classes the mean over each
+        against the others); of targets that are numbers the root mean square error, mean absolute error, pinball
+        loss, Poisson deviance, NDCG of groups, R2; auto follows the loss
     optimizer: one of adam, sgd, lars, adamw; default adam
         optimiser; lars scales the rate of each weight matrix that decays, for large batches; adamw is adam whose
         --weight-decay shrinks the weights themselves and stays out of the gradient
@@ -157,8 +161,14 @@ class TrainOptions(TypedDict, total=False):
         stop a run after N evaluations without a better validation score; 0 = never
     init_weights: default none
         start every run from these parameters instead of drawing them: a run folder, a checkpoint, weights.npz, or
-        .safetensors; tables: go on from these trees, a run folder, a checkpoint or a model file, also XGBoost's and
-        LightGBM's
+        .safetensors; a last layer that has another shape is drawn instead; tables: go on from these trees, a run
+        folder, a checkpoint or a model file, also XGBoost's and LightGBM's
+    freeze: default none
+        parameters that are not trained, by patterns (* ? [a-z]) of whole names, such as layer1.*,conv1.*; statistics
+        of norms go on; weft info RUN/weights.npz lists names
+    lr_scale: default none
+        parameters whose learning rate is X times the others', such as *=0.1,fc.*=1; of several patterns that fit a
+        name the last counts, and --freeze before all
     sync: one of allreduce, topk, divide-shuffle, shadow, asp, auto; default allreduce
         how replicas stay together: allreduce is exact, the others trade accuracy for bytes or waiting; auto predicts
         from measurements and stays exact unless told that it need not
@@ -604,6 +614,7 @@ class TrainOptions(TypedDict, total=False):
     loss_scale: str
     loss: str
     label_smoothing: float
+    class_weights: str
     metric: str
     optimizer: str
     lr: float
@@ -633,6 +644,8 @@ class TrainOptions(TypedDict, total=False):
     eval_every: int
     patience: int
     init_weights: str
+    freeze: str
+    lr_scale: str
     sync: str
     allow_lossy: bool
     reproducible: bool

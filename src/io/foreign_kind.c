@@ -14,7 +14,12 @@
         "a Python pickle, " RUNS_CODE, "save plain arrays with numpy.savez (Planetoid: scripts/convert_planetoid; "    \
                                        "CIFAR: take its binary version)"                                               \
     }
-#define TORCH "save a graph with weft.Graph (from Python) or numpy.savez, weights with safetensors.torch.save_file"
+/* A line for a shell, whose file names are examples. */
+#define TORCH                                                                                                          \
+    "save a graph with weft.Graph (from Python) or numpy.savez; of a state dict of weights make safetensors: python "  \
+    "-c "                                                                                                              \
+    "\"import torch, safetensors.torch as s; s.save_file(torch.load('W.pt', weights_only=True), "                      \
+    "'W.safetensors')\""
 #define R_FILE                                                                                                         \
     {                                                                                                                  \
         "a file of R", TABLE " (write.csv), or a matrix with Matrix::writeMM"                                          \

@@ -175,6 +175,7 @@ weft_status tensor_gn_backward(const weft_tensor *dy, const weft_tensor *x, cons
  * are the device's, one entry a row of x. */
 typedef struct tensor_loss_rows {
     const uint8_t *mask; /* NULL: every row counts */
+    const float *weight; /* softmax_xent: of each row; NULL: 1 */
     double scale;
     double smoothing; /* of the labels of softmax_xent (hal/ops.def); 0: none */
 } tensor_loss_rows;

@@ -199,6 +199,7 @@ weft_status tensor_softmax_xent(const weft_tensor *x, const int32_t *label, cons
                             &(hal_softmax_xent_args){.x = tensor_mat(x),
                                                      .label = hal_column_from(label, WEFT_DTYPE_I32, x->rows),
                                                      .mask = hal_column_from(rows->mask, WEFT_DTYPE_U8, x->rows),
+                                                     .weight = hal_column_from(rows->weight, WEFT_DTYPE_F32, x->rows),
                                                      .loss = tensor_mat(loss),
                                                      .dx = tensor_mat(dx),
                                                      .scale = rows->scale,

@@ -41,6 +41,12 @@ weft_status gradient_clip_apply(gradient_clip *clip, weft_comm *comm, param_stor
     if (clip->most == 0.0) {
         return WEFT_OK;
     }
+    for (int b = 0; b < params->trained_blocks; ++b) {
+        if (params->block[b].rate == 0.0) {
+            weft_tensor still = param_grad(params, b);
+            WEFT_TRY(tensor_zero(&still));
+        }
+    }
     WEFT_TRY(measure(clip, comm, params, &norm));
     const double share = clip->most / (norm + 1e-6);
     if (!(share < 1.0)) {

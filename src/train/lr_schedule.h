@@ -2,8 +2,8 @@
  * train/lr_schedule.h: the learning rate of a step.
  *
  * A run is a line from 0 to `epochs`, and step s of the S steps of epoch e begins at e + s / S of it: where an epoch is
- * one step the rate changes from epoch to epoch, else from step to step. The plateau schedule follows scores in place of
- * epochs: the loop multiplies its rates by plateau_factor (train/loop/plateau.h).
+ * one step the rate changes from epoch to epoch, else from step to step. The plateau schedule follows scores in
+ * place of epochs: the loop multiplies its rates by plateau_factor (train/loop/plateau.h).
  */
 #pragma once
 

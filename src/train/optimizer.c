@@ -238,7 +238,7 @@ static weft_status update(train_optimizer *optimizer, int block, int64_t begin, 
     const param_store *store = optimizer->store;
     bool own = !group->replicated;
     int64_t count = end - begin;
-    optimizer_run run = {.lr = lr * group->lr_scale,
+    optimizer_run run = {.lr = lr * group->lr_scale * store->block[block].rate,
                          .weight_decay = group->decays ? o->weight_decay : 0.0,
                          .step = optimizer->step,
                          .w = tensor_view(own ? &store->own_value : &store->value, 0, 1, begin, count),
@@ -258,7 +258,7 @@ static weft_status update(train_optimizer *optimizer, int block, int64_t begin, 
 static bool joins(const train_optimizer *optimizer, int i, int j)
 {
     const param_block *block = optimizer->store->block;
-    return !optimizer->rule->by_block && block[j].group == block[i].group &&
+    return !optimizer->rule->by_block && block[j].group == block[i].group && block[j].rate == block[i].rate &&
            is_matrix(optimizer, j) == is_matrix(optimizer, i);
 }
 

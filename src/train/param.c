@@ -80,7 +80,8 @@ int param_add_block(param_store *store, int group, int64_t rows, int64_t cols)
     int64_t elements = rows * cols;
     int64_t padded = (elements + ALIGN_ELEMENTS - 1) / ALIGN_ELEMENTS * ALIGN_ELEMENTS;
     int64_t *end = g->replicated ? &store->elements : &store->own;
-    store->block[store->blocks] = (param_block){.group = group, .offset = *end, .rows = rows, .cols = cols};
+    store->block[store->blocks] =
+        (param_block){.group = group, .offset = *end, .rows = rows, .cols = cols, .rate = 1.0};
     *end += padded;
     if (g->replicated && g->trained) {
         assert(store->trained_blocks == store->blocks); /* the others come later */

@@ -68,6 +68,7 @@ enum {
 typedef struct param_block {
     int group;
     int64_t offset, rows, cols; /* offset: in value and grad, or in own_value and own_grad */
+    double rate;                /* times the learning rate of its group; 0: stands still (train/param_patterns.h) */
 } param_block;
 
 typedef struct param_store {

@@ -31,6 +31,7 @@ typedef struct train_source {
     int64_t loss_entries; /* terms of the training loss in an epoch, over all ranks */
     train_loss loss;      /* of every batch */
     int64_t outputs;      /* of every batch */
+    bool leaves_training; /* evaluations go without the training rows: they are scored as they are trained on */
     bool divides;         /* batch gives part pass->part of pass->parts; false: only whole batches */
     /* The parts that training step `step` comes in where `parts` are asked for: fewer where it has too few rows, so
      * that no part is empty. The same on all ranks. NULL: as many as are asked for. */

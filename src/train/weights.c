@@ -188,13 +188,60 @@ static weft_status place_entry(const train_weights *weights, const char *origin,
     return WEFT_OK;
 }
 
-weft_status weights_assign(const train_weights *weights, const char *origin, param_store *store)
+/* Whether a name begins so; nothing does with "". */
+static bool is_of(const char *name, const char *head)
+{
+    return head[0] != '\0' && strncmp(name, head, strlen(head)) == 0;
+}
+
+/* [out] head: the beginning of the last layer's names, if the weights have a parameter of it in another shape, else
+ * "". */
+static void find_other_head(const train_weights *weights, const param_store *store, char *head)
+{
+    char names[PARAM_NAME_BYTES] = "";
+    for (int i = 0; i < store->entries; ++i) {
+        if (store->entry[i].offset < store->trained) {
+            memcpy(names, store->entry[i].name, sizeof names);
+        }
+    }
+    char *dot = strrchr(names, '.');
+    names[dot != NULL ? dot - names + 1 : 0] = '\0';
+    head[0] = '\0';
+    for (int i = 0; i < store->entries; ++i) {
+        const param_entry *entry = &store->entry[i];
+        const train_weight *weight = is_of(entry->name, names) ? weights_find(weights, entry->name) : NULL;
+        if (weight != NULL && !same_shape(weight, entry)) {
+            memcpy(head, names, sizeof names);
+        }
+    }
+}
+
+static weft_status read_values(const param_store *store, double *values)
+{
+    if (store->dtype == WEFT_DTYPE_F64) {
+        return tensor_download(&store->value, values);
+    }
+    float *narrow = NULL;
+    WEFT_TRY(WEFT_NEW(&narrow, store->elements, WEFT_MEM_WORKSPACE));
+    const weft_status status = tensor_download(&store->value, narrow);
+    for (int64_t i = 0; i < store->elements && status == WEFT_OK; ++i) {
+        values[i] = (double)narrow[i];
+    }
+    weft_free(narrow);
+    return status;
+}
+
+/* head: the beginning of names whose parameters keep their values; "": none. */
+static weft_status assign_but(const train_weights *weights, const char *origin, const char *head, param_store *store)
 {
     weft_status status = WEFT_OK;
     double *values = NULL;
     WEFT_TRY(WEFT_NEW_ZERO(&values, store->elements, WEFT_MEM_WORKSPACE));
+    WEFT_TRY_GOTO(head[0] != '\0' ? read_values(store, values) : WEFT_OK, status, done);
     for (int number = 0; number < store->entries; ++number) {
-        WEFT_TRY_GOTO(place_entry(weights, origin, &store->entry[number], values), status, done);
+        if (!is_of(store->entry[number].name, head)) {
+            WEFT_TRY_GOTO(place_entry(weights, origin, &store->entry[number], values), status, done);
+        }
     }
     WEFT_CHECK_GOTO(weights->count == store->entries, status, done, WEFT_ERR_DATA,
                     "%s: %d arrays, the model has %d parameters", origin, weights->count, store->entries);
@@ -202,4 +249,15 @@ weft_status weights_assign(const train_weights *weights, const char *origin, par
 done:
     weft_free(values);
     return status;
+}
+
+weft_status weights_assign(const train_weights *weights, const char *origin, param_store *store)
+{
+    return assign_but(weights, origin, "", store);
+}
+
+weft_status weights_start(const train_weights *weights, const char *origin, param_store *store, char *head)
+{
+    find_other_head(weights, store, head);
+    return assign_but(weights, origin, head, store);
 }

@@ -327,6 +327,14 @@ static void case_softmax_xent(env *e)
     RUN(e, softmax_xent, .x = ON(dx), .label = INT(label), .mask = INT(mask), .scale = 0.125, .smoothing = 0.1,
         .loss = ON(only), .dx = ON(smooth));
     operand_compare(e, &smooth, 8.0);
+    int_operand weight = int_operand_make(e, e->m, WEFT_DTYPE_F32);
+    for (int64_t i = 0; i < e->m; ++i) {
+        ((float *)weight.host)[i] = 0.5F * (float)(i % 4);
+    }
+    int_operand_upload(e, &weight);
+    RUN(e, softmax_xent, .x = ON(dx), .label = INT(label), .mask = INT(mask), .weight = INT(weight), .scale = 0.125,
+        .smoothing = 0.1, .loss = ON(only), .dx = ON(smooth));
+    operand_compare(e, &smooth, 8.0);
     if (e->n > 0) { /* without a mask every row counts, and needs a label */
         for (int64_t i = 0; i < e->m; ++i) {
             ((int32_t *)label.host)[i] = (int32_t)(i % e->n);

@@ -486,7 +486,9 @@ static void test_group_norm(void **state)
 
 typedef struct loss_context {
     double smoothing;
+    bool weighted;
     double x[M * N], dx[M * N];
+    float weight[M];
     int32_t label[M];
     uint8_t mask[M];
     float target[M * N];
@@ -500,6 +502,7 @@ static void loss_fill(loss_context *c)
     for (int i = 0; i < M; ++i) {
         c->label[i] = i % N;
         c->mask[i] = i != 2 && i != 4;
+        c->weight[i] = 0.25F * (float)(1 + i % 5);
     }
     for (int i = 0; i < M * N; ++i) {
         c->target[i] = i % 4 == 3 ? NAN : (float)(i % 2);
@@ -511,8 +514,9 @@ static double softmax_value(void *context)
     loss_context *c = context;
     double loss = 0.0;
     OP(softmax_xent, .x = mat(c->x, M, N), .label = hal_column_from(c->label, WEFT_DTYPE_I32, M),
-       .mask = hal_column_from(c->mask, WEFT_DTYPE_U8, M), .scale = SCALE, .smoothing = c->smoothing,
-       .loss = mat(&loss, 1, 1), .dx = mat(c->dx, M, N));
+       .mask = hal_column_from(c->mask, WEFT_DTYPE_U8, M),
+       .weight = hal_column_from(c->weighted ? c->weight : NULL, WEFT_DTYPE_F32, M), .scale = SCALE,
+       .smoothing = c->smoothing, .loss = mat(&loss, 1, 1), .dx = mat(c->dx, M, N));
     return SCALE * loss;
 }
 
@@ -532,8 +536,9 @@ static void test_losses(void **state)
     loss_context c;
     double dx[M * N];
     loss_fill(&c);
-    for (int smooth = 0; smooth < 2; ++smooth) {
-        c.smoothing = smooth * 0.1;
+    for (int i = 0; i < 4; ++i) {
+        c.smoothing = i % 2 * 0.1;
+        c.weighted = i >= 2;
         (void)softmax_value(&c);
         memcpy(dx, c.dx, sizeof dx);
         check_gradient("softmax cross-entropy", softmax_value, &c, c.x, dx, M * N);

@@ -29,6 +29,8 @@ D^-1/2 (A + I) D^-1/2:
 Loss: mean cross-entropy over the training vertices. Adam: lr 0.01, betas 0.9 and 0.999, epsilon 1e-8, L2 decay 5e-4 added
 to the gradient of every parameter, biases included. 20 epochs; the loss of an epoch is that before its update.
 
+gcn-balanced is gcn with the loss weighted by class: training rows / (classes * training rows of the class).
+
 gcn-adamw is gcn with AdamW (decay 0.05), gradients clipped to the norm 0.3, the moving average of the weights with decay
 0.9, and a rate that is halved where more than one epoch in a row brought the average no better accuracy on the validation rows.
 
@@ -227,13 +229,15 @@ class Modern:
 
 
 def train(name, graph):
-    model = name.removesuffix("-weighted").removesuffix("-adamw")
+    model = name.removesuffix("-weighted").removesuffix("-adamw").removesuffix("-balanced")
     weighted = name.endswith("-weighted")
     weight = edge_weights(graph) if weighted else np.ones(len(graph["source"]), dtype=np.float32)
     adjacency, degree = operators(graph, weight)
     x = torch.from_numpy(graph["feature"].astype(np.float64))
     rows = torch.from_numpy(np.flatnonzero(graph["split"] == 0))
     target = torch.from_numpy(graph["label"].astype(np.int64))[rows]
+    by_class = len(target) / (CLASSES * torch.bincount(target, minlength=CLASSES).double())
+    class_weight = by_class if name.endswith("-balanced") else None
     start = initial_weights(model)
     params = {name: torch.nn.Parameter(torch.tensor(value)) for name, value in start.items()}
     optimizer = torch.optim.Adam(params.values(), lr=0.01, weight_decay=5e-4)
@@ -252,7 +256,7 @@ def train(name, graph):
 
     for epoch in range(EPOCHS):
         logits = forward(params)
-        loss = torch.nn.functional.cross_entropy(logits[rows], target)
+        loss = torch.nn.functional.cross_entropy(logits[rows], target, weight=class_weight)
         optimizer.zero_grad()
         loss.backward()
         if epoch == 0:
@@ -276,7 +280,8 @@ def main():
     graph = make_graph()
     np.savez(os.path.join(folder, "graph.npz"), **graph)
     for model in ("sage-mean", "sage-gcn", "gcn", "gat", "gin", "sgc", "gcn-jump", "gatv2", "sage-mean-weighted",
-                  "gcn-weighted", "gin-weighted", "gin-eps", "sage-max", "gcn-adamw"):
+                  "gcn-weighted", "gin-weighted", "gin-eps", "sage-max", "gcn-adamw",
+                  "gcn-balanced"):
         frozen = train(model, graph)
         np.savez(os.path.join(folder, f"{model}.npz"), **frozen)
         print(f"{model}: loss {frozen['loss'][0]:.6f} -> {frozen['loss'][-1]:.6f}")

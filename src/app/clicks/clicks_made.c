@@ -5,7 +5,7 @@
 #include "app/clicks/clicks_job.h"
 #include "base/log.h"
 #include "base/text/append.h"
-#include "train/metrics.h"
+#include "train/score/metrics.h"
 
 static bool differs(const weft_options *o, option_id id)
 {

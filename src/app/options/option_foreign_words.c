@@ -47,13 +47,12 @@ const option_foreign app_foreigns[] = {
     {"val-every,valid-every,validate-every,val-interval,eval-interval,eval-freq,test-every,evaluate-every,"
      "validation-freq",
      "--eval-every N evaluates every N epochs"},
-    {"class-weights,class-weight,weighted-loss,pos-weight,loss-weights,focal-loss,balanced,balance-classes",
-     "networks have no class weights (trees do, --scale-pos-weight): every labelled row counts the same in the loss; "
-     "--label-smoothing X and "
-     "--metric rocauc are what there is for uneven classes"},
-    {"freeze,freeze-backbone,freeze-layers,unfreeze,trainable,finetune,fine-tune,transfer,feature-extract,linear-probe",
-     "there is no freezing: every weight is trained; --init-weights MODEL starts from the weights of another, and a "
-     "low --lr keeps close to them"},
+    {"weighted-loss,pos-weight,loss-weights,focal-loss,balanced,balance-classes",
+     "--class-weights balanced, or a number for each class, weighs the rows of networks; trees have "
+     "--scale-pos-weight"},
+    {"freeze-backbone,freeze-layers,unfreeze,trainable,finetune,fine-tune,transfer,feature-extract,linear-probe",
+     "--init-weights MODEL starts from the weights of another, --freeze PATTERN keeps parameters as they are, and "
+     "--lr-scale PATTERN=X gives them a rate of their own"},
     {"task,task-type,problem-type,problem,prediction-type",
      "there is no such choice: classes of rows are learnt, and binary tasks (ROC-AUC), and numbers by trees (--loss "
      "squared); no links, no whole graphs"},
@@ -98,8 +97,8 @@ const option_foreign_value app_foreign_values[] = {
      "of targets that are numbers there are squared, absolute, quantile and poisson"},
     {OPT_LOSS, "focal,weighted,dice,hinge,triplet,contrastive,margin,kl,kld,kldiv",
      "there is no such loss: xent (classes) and bce (binary tasks); --label-smoothing X softens xent"},
-    {OPT_METRIC, "f1,f1-score,f1-micro,f1-macro,micro-f1,macro-f1,precision,recall,map,mrr,hits,hits@10,ap,top5,top-5",
-     "there is no such score: acc (of one class a row it is micro-F1) and rocauc (of binary tasks); "
+    {OPT_METRIC, "f1-micro,micro-f1,precision,recall,map,mrr,hits,hits@10,ap",
+     "there is no such score: acc (of one class a row it is micro-F1), f1 (macro), top5 and rocauc; "
      "predictions.npy of the run has what others are made of"},
     {OPT_OPTIMIZER, "adamax,nadam,radam,rmsprop,adagrad,adadelta,lamb,lbfgs,muon,sophia,lion",
      "there is no such optimiser: adam, adamw, sgd (--momentum, --nesterov) and lars"},
@@ -150,6 +149,9 @@ const option_synonym app_synonyms[] = {
     {OPT_LOSS, "count:poisson", "poisson"},
     {OPT_LOSS, "rank:ndcg,lambdarank,lambdamart", "rank"},
     {OPT_METRIC, "accuracy,top1,top-1", "acc"},
+    {OPT_METRIC, "macro-f1,f1-macro,f1-score", "f1"},
+    {OPT_METRIC, "top-5,acc5,acc@5", "top5"},
+    {OPT_METRIC, "r-squared,r2-score,coefficient-of-determination", "r2"},
     {OPT_METRIC, "l1,mean-absolute-error", "mae"},
     {OPT_METRIC, "l2-root,root-mean-squared-error", "rmse"},
     {OPT_METRIC, "poisson-nloglik,poisson,poisson-deviance", "deviance"},

@@ -8,7 +8,7 @@
 
 #include "app/predict/gather_rows.h"
 #include "app/setup/context.h"
-#include "train/metrics.h"
+#include "train/score/metrics.h"
 
 /* --metric; auto follows the loss. */
 train_metric predictions_metric(const weft_options *options, train_loss loss);

@@ -17,7 +17,7 @@
 #include "app/predict/index_table.h"
 #include "app/predict/subgroups.h"
 #include "app/setup/context.h"
-#include "train/metrics.h"
+#include "train/score/metrics.h"
 
 /* Another model's answers for the rows that are judged. */
 typedef struct score_comparison {

@@ -15,7 +15,7 @@
 #include "app/record/quantity.h"
 #include "base/file.h"
 #include "io/json.h"
-#include "train/metric_kinds.h"
+#include "train/score/metric_kinds.h"
 
 enum {
     RECORD_EPOCHS_MAX = 4000000,

@@ -2,14 +2,19 @@
 #include "app/train/fit_gradient.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "app/setup/choices.h"
 #include "app/setup/second_setup.h"
 #include "app/setup/sync_setup.h"
+#include "app/train/class_counts.h"
 #include "app/workload/class_match.h"
+#include "base/alloc.h"
 #include "base/log.h"
 #include "comm/comm_options.def"
+#include "train/loop/class_weights.h"
 #include "train/loop/loop.h"
+#include "train/param_patterns.h"
 #include "train/train_options.def"
 
 /* ---- weights to start from ---- */
@@ -66,7 +71,13 @@ weft_status fit_place_initial(const workload *work, const saved_model *initial)
     assert(work->model != NULL && initial->own == NULL);
     WEFT_CHECK(saved_model_agrees(initial, o), WEFT_ERR_DATA, "%s: the model of these weights is not --model %s",
                initial->path, option_text(o, OPT_MODEL));
-    WEFT_TRY(comm_agree(comm, weights_assign(&initial->weights, initial->path, work->model->params)));
+    char head[PARAM_NAME_BYTES];
+    WEFT_TRY(comm_agree(comm, weights_start(&initial->weights, initial->path, work->model->params, head)));
+    if (head[0] != '\0') {
+        log_info("--init-weights %s: the last layer (%s*) has another shape there and is drawn anew", initial->path,
+                 head);
+        return WEFT_OK;
+    }
     return comm_agree(comm, check_classes(work, initial));
 }
 
@@ -138,6 +149,36 @@ static weft_status loop_options(const workload *work, const saved_model *initial
     return WEFT_OK;
 }
 
+/* [out] weight [classes]; NULL: every row counts the same. The caller's (weft_free). Collective. */
+static weft_status weigh_classes(const workload *work, double **weight)
+{
+    const app_context *context = work->context;
+    const char *text = option_text(context->options, OPT_CLASS_WEIGHTS);
+    const int64_t classes = work->targets->outputs;
+    int64_t *count = NULL;
+    if (text[0] == '\0') {
+        return WEFT_OK;
+    }
+    WEFT_CHECK(work->targets->loss == TRAIN_LOSS_XENT, WEFT_ERR_USAGE,
+               FLAG_CLASS_WEIGHTS " %s: these labels are no classes: leave it out", text);
+    WEFT_CHECK(option_real(context->options, OPT_LABEL_SMOOTHING) == 0.0, WEFT_ERR_USAGE,
+               FLAG_CLASS_WEIGHTS " and " FLAG_LABEL_SMOOTHING
+                                  " leave open which class's weight the smoothed share of a "
+                                  "label has: give one of them");
+    weft_status status = WEFT_NEW(weight, classes, WEFT_MEM_GENERAL);
+    status = status == WEFT_OK ? WEFT_NEW(&count, TRAIN_SPLITS * classes, WEFT_MEM_GENERAL) : status;
+    WEFT_TRY_GOTO(comm_agree(context->comm, status), status, done);
+    if (strcmp(text, "balanced") == 0) {
+        WEFT_TRY_GOTO(class_counts_of(work, count), status, done);
+        class_weights_balance(count, classes, *weight);
+    } else {
+        status = class_weights_read(text, classes, *weight);
+    }
+done:
+    weft_free(count);
+    return status;
+}
+
 static void log_sync(const app_context *context, const sync_options *sync)
 {
     char text[160];
@@ -155,18 +196,47 @@ static void log_sync(const app_context *context, const sync_options *sync)
     }
 }
 
+/* Parameters that stand still or have rates of their own. A preconditioner counts all of them as trained. */
+static weft_status apply_patterns(const workload *work, const train_options *options)
+{
+    const app_context *context = work->context;
+    const weft_options *o = context->options;
+    const char *freeze = option_text(o, OPT_FREEZE), *scales = option_text(o, OPT_LR_SCALE);
+    param_pattern_figures figures;
+    const bool any = freeze[0] != '\0' || scales[0] != '\0';
+    WEFT_CHECK(!any || options->preconditioner == NULL, WEFT_ERR_USAGE,
+               FLAG_PRECONDITION " %s turns all parameters together: leave it out, or " FLAG_FREEZE
+                                 " and " FLAG_LR_SCALE,
+               option_value_text(o, OPT_PRECONDITION));
+    WEFT_TRY(comm_agree(context->comm, param_patterns_apply(work->model->params, freeze, scales, &figures)));
+    if (any) {
+        log_info("of %lld parameters %lld are frozen and %lld have a rate of their own",
+                 (long long)workload_parameters(work), (long long)figures.frozen, (long long)figures.scaled);
+    }
+    return WEFT_OK;
+}
+
 weft_status fit_by_gradient(const workload *work, const saved_model *initial, const fit_services *services,
                             train_result *result)
 {
     const app_context *context = work->context;
     train_options options;
     train_second *second = NULL;
+    double *class_weight = NULL;
     assert(work->ops->fit == NULL && work->model->params != NULL);
     WEFT_TRY(loop_options(work, initial, services, &options));
     log_sync(context, &options.sync);
-    WEFT_TRY(second_setup_open(context->comm, context->options, work->model, work->source.steps, &options, &second));
-    weft_status status =
-        train_loop(context->comm, context->hal, work->model, &work->source, &options, services->observers, result);
+    weft_status status = weigh_classes(work, &class_weight);
+    options.class_weight = class_weight;
+    if (status == WEFT_OK) {
+        status = second_setup_open(context->comm, context->options, work->model, work->source.steps, &options, &second);
+    }
+    status = status == WEFT_OK ? apply_patterns(work, &options) : status;
+    if (status == WEFT_OK) {
+        status =
+            train_loop(context->comm, context->hal, work->model, &work->source, &options, services->observers, result);
+    }
     second_destroy(second);
+    weft_free(class_weight);
     return status;
 }

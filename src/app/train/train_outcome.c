@@ -8,6 +8,7 @@
 
 #include "app/predict/run_threshold.h"
 #include "app/record/run_record.h"
+#include "app/train/class_counts.h"
 #include "base/alloc.h"
 #include "base/log.h"
 
@@ -16,21 +17,10 @@
 static weft_status count_classes(const workload *work, train_outcome *outcome)
 {
     weft_comm *comm = work->context->comm;
-    const train_targets *targets = work->targets;
-    const int64_t classes = targets->outputs;
+    const int64_t classes = work->targets->outputs;
     outcome->classes = classes;
-    WEFT_TRY(comm_agree(comm, WEFT_NEW_ZERO(&outcome->by_class, TRAIN_SPLITS * classes, WEFT_MEM_GENERAL)));
-    for (int64_t i = 0; i < targets->rows; ++i) {
-        const int32_t label = targets->label_host[i];
-        const uint8_t split = targets->split_host[i];
-        if (label >= 0 && split < TRAIN_SPLITS) {
-            outcome->by_class[split * classes + label] += 1;
-        }
-    }
-    if (work->ops->count_training != NULL) {
-        work->ops->count_training(work, outcome->by_class);
-    }
-    return comm_allreduce(comm, outcome->by_class, TRAIN_SPLITS * classes, WEFT_DTYPE_I64, COMM_SUM);
+    WEFT_TRY(comm_agree(comm, WEFT_NEW(&outcome->by_class, TRAIN_SPLITS * classes, WEFT_MEM_GENERAL)));
+    return class_counts_of(work, outcome->by_class);
 }
 
 /* Training splits are often made of equally large classes: of those the one with more validation rows, then the
@@ -56,9 +46,10 @@ static double baseline_of(const train_outcome *outcome, int split)
     if (outcome->metric == TRAIN_METRIC_ROCAUC) {
         return 0.5;
     }
-    return outcome->largest < 0 ? NAN
-                                : (double)outcome->by_class[split * outcome->classes + outcome->largest] /
-                                      (double)outcome->counted[split];
+    return outcome->largest < 0 || outcome->metric != TRAIN_METRIC_ACCURACY
+               ? NAN
+               : (double)outcome->by_class[split * outcome->classes + outcome->largest] /
+                     (double)outcome->counted[split];
 }
 
 static score_split told_split(const train_targets *targets)

@@ -3,7 +3,7 @@
 
 #include "app/trees/options/trees_options.h"
 #include "app/trees/trees_workload.h"
-#include "train/metrics.h"
+#include "train/score/metrics.h"
 #include "trees/boost/boost.h"
 #include "trees/data/tree_rows.h"
 #include "trees/forest/forest_json.h"

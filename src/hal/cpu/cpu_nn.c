@@ -274,13 +274,14 @@ static void softmax_xent_rows(const cpu_piece *piece, const void *args)
     const int32_t *label = a->label.source;
     *(cpu_loss *)piece->own = piece->kernels->softmax_xent(
         piece->rows, a->x.cols, piece_in(piece, &a->x), a->x.ld, label + piece->first, mask_of(piece, &a->mask),
-        (float)a->scale, (float)a->smoothing, piece_out(piece, &a->dx), a->dx.ld);
+        piece_in(piece, &a->weight), (float)a->scale, (float)a->smoothing, piece_out(piece, &a->dx), a->dx.ld);
 }
 
 static weft_status cpu_softmax_xent(weft_hal *hal, const hal_softmax_xent_args *a)
 {
     assert(a->label.rows == a->x.rows);
     assert(a->mask.source == NULL || a->mask.rows == a->x.rows);
+    assert(a->weight.source == NULL || a->weight.rows == a->x.rows);
     const cpu_rows_job job = cpu_rows_of(softmax_xent_rows, a, &a->x, sizeof(cpu_loss));
     return rows_to_loss(hal, &job, &a->loss, NULL);
 }

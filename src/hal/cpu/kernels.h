@@ -162,7 +162,8 @@ typedef struct cpu_kernels {
 
     /* losses and metric, over the rows whose mask is not 0; mask NULL: over all of them */
     cpu_loss (*softmax_xent)(int64_t m, int64_t n, const float *x, int64_t ldx, const int32_t *label,
-                             const uint8_t *mask, float scale, float smoothing, float *dx, int64_t lddx);
+                             const uint8_t *mask, const float *weight, float scale, float smoothing, float *dx,
+                             int64_t lddx);
     cpu_loss (*bce_logits)(int64_t m, int64_t n, const float *x, int64_t ldx, const float *target, int64_t ldt,
                            const uint8_t *mask, float scale, float *dx, int64_t lddx);
     /* count[2] += rows that are right, then all of them */

@@ -190,13 +190,15 @@ static bool row_counts(const uint8_t *mask, int64_t i)
 }
 
 static cpu_loss softmax_xent(int64_t m, int64_t n, const float *x, int64_t ldx, const int32_t *label,
-                             const uint8_t *mask, float scale, float smoothing, float *dx, int64_t lddx)
+                             const uint8_t *mask, const float *weight, float scale, float smoothing, float *dx,
+                             int64_t lddx)
 {
     cpu_loss loss = {0.0, 0};
     for (int64_t i = 0; i < m; ++i) {
         float *to = dx != NULL ? dx + i * lddx : NULL;
         if (row_counts(mask, i)) {
-            loss.sum += softmax_row(n, x + i * ldx, label[i], scale, smoothing, to);
+            const float times = weight != NULL ? weight[i] : 1.0F;
+            loss.sum += (double)times * softmax_row(n, x + i * ldx, label[i], times * scale, smoothing, to);
             loss.count += 1;
         } else if (to != NULL) {
             zero_row(n, to);

@@ -61,12 +61,14 @@ weft_status TYPED(ref_softmax_xent)(const hal_softmax_xent_args *args)
     const real *x = args->x.source;
     const int32_t *label = args->label.source;
     const uint8_t *mask = args->mask.source;
+    const float *weight = args->weight.source;
     double *loss = args->loss.data;
     real *dx = args->dx.data;
     double others = n > 0 ? args->smoothing / (double)n : 0.0; /* what smoothing gives every class */
     for (int64_t i = 0; i < args->x.rows && n > 0; ++i) {
         const real *row = x + i * args->x.ld;
         bool counts = mask == NULL || mask[i] != 0;
+        const double times = weight != NULL ? (double)weight[i] : 1.0;
         double highest = (double)row[0];
         double sum = 0.0;
         double total = 0.0;
@@ -78,14 +80,14 @@ weft_status TYPED(ref_softmax_xent)(const hal_softmax_xent_args *args)
             total += (double)row[j];
         }
         if (counts) {
-            *loss += log(sum) + highest - (1.0 - args->smoothing) * (double)row[label[i]];
-            *loss -= args->smoothing > 0.0 ? others * total : 0.0;
+            const double of_label = log(sum) + highest - (1.0 - args->smoothing) * (double)row[label[i]];
+            *loss += times * (of_label - (args->smoothing > 0.0 ? others * total : 0.0));
         }
         for (int64_t j = 0; dx != NULL && j < n; ++j) {
             double probability = exp((double)row[j] - highest) / sum;
-            AT(dx, i, j) =
-                counts ? (real)(args->scale * (probability - (label[i] == j ? 1.0 - args->smoothing : 0.0) - others))
-                       : (real)0;
+            AT(dx, i, j) = counts ? (real)(times * args->scale *
+                                           (probability - (label[i] == j ? 1.0 - args->smoothing : 0.0) - others))
+                                  : (real)0;
         }
     }
     return WEFT_OK;

@@ -63,6 +63,7 @@ typedef struct train_progress {
     int64_t step, steps;  /* done of the epoch after `epoch`, 0: none; and of an epoch */
     double loss;          /* the mean over those steps, */
     int64_t loss_entries; /* over so many terms */
+    int64_t right, seen;  /* training rows of those steps that were answered rightly, and all, if they are counted */
     bool run_ended;       /* `run` is over: the next one begins, if there is one */
     int64_t since_best;   /* evaluations without a better validation score */
     train_scaling scaling;

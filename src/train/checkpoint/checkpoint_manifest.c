@@ -91,6 +91,10 @@ static weft_status read_step(const char *name, const json_value *root, train_pro
     WEFT_TRY(json_get_int(name, root, "epoch_loss_entries", 0, INT64_MAX / 2, &p->loss_entries));
     WEFT_CHECK(loss != NULL && loss->kind == JSON_NUMBER, WEFT_ERR_DATA, "%s: \"epoch_loss\" is no number", name);
     p->loss = loss->number;
+    if (json_find(root, "epoch_rows") != NULL) {
+        WEFT_TRY(json_get_int(name, root, "epoch_rows", 0, INT64_MAX / 2, &p->seen));
+        WEFT_TRY(json_get_int(name, root, "epoch_rows_right", 0, p->seen, &p->right));
+    }
     WEFT_CHECK(!p->run_ended, WEFT_ERR_DATA, "%s: \"run_ended\" within an epoch", name);
     return WEFT_OK;
 }

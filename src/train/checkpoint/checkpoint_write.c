@@ -172,6 +172,10 @@ static weft_status write_body(json_writer *json, const char *folder, const check
         json_int(json, "steps_per_epoch", p->steps);
         json_real(json, "epoch_loss", p->loss);
         json_int(json, "epoch_loss_entries", p->loss_entries);
+        if (p->seen > 0) {
+            json_int(json, "epoch_rows", p->seen);
+            json_int(json, "epoch_rows_right", p->right);
+        }
     }
     json_bool(json, "run_ended", p->run_ended);
     json_int(json, "evaluations_since_best", p->since_best);

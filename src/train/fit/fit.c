@@ -25,6 +25,7 @@ static void begin_epoch(fit_run *fit)
     p->steps = steps_of(fit);
     p->loss = 0;
     p->loss_entries = 0;
+    p->right = p->seen = 0;
 }
 
 /* ---- wishes ------------------------------------------------------------------------------------------------- */

@@ -30,7 +30,7 @@
 #include "train/checkpoint/keeper.h"
 #include "train/fit/observer.h"
 #include "train/fit/result.h"
-#include "train/metrics.h"
+#include "train/score/metrics.h"
 
 /* What a training is given, by options that every kind has. Pointers stay the caller's. */
 typedef struct fit_services {

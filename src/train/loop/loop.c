@@ -10,6 +10,7 @@
 #include "base/trace/trace.h"
 #include "train/activities.h"
 #include "train/checkpoint/keeper_state.h"
+#include "train/loop/class_weights.h"
 #include "train/loop/plateau.h"
 #include "train/loop/squared_loss.h"
 #include "train/skew/skew_guard.h"
@@ -25,11 +26,15 @@ typedef struct loop {
     train_replica replica;
     skew_guard *guard; /* NULL: none */
     train_metrics metrics;
+    class_weights weights;
     bool ended;                      /* the run's last average was taken */
     weft_tensor best;                /* parameters at the best validation score of the run */
     weft_tensor best_own, first_own; /* a rank's own parameters at that score, and before the first run */
-    weft_tensor loss; /* [1, 1] float64: this rank's sum of the step, read once it is told to the others */
-    double step_loss; /* of the step, over all ranks */
+    weft_tensor loss;     /* [1, 1] float64: this rank's sum of the step, read once it is told to the others */
+    double step_loss;     /* of the step, over all ranks */
+    weft_tensor right;    /* [1, 2] int64: this rank's training rows of the step that are right, and all; or none */
+    double step_right[2]; /* of the step, over all ranks */
+    double trained_share; /* of the epoch's training rows that were right as they were trained on; NaN: not counted */
     kept_replica kept;
     fit_run fit;
 } loop;
@@ -41,11 +46,17 @@ static weft_status loop_create(loop *l)
     WEFT_CHECK(l->options->accumulate <= 1 || l->source->divides, WEFT_ERR_USAGE,
                FLAG_ACCUMULATE " %d: batches do not come in parts here: leave it out", l->options->accumulate);
     WEFT_CHECK(
+        l->options->accumulate <= 1 || l->options->class_weight == NULL, WEFT_ERR_USAGE,
+        FLAG_ACCUMULATE
+        " %d: the weights of a batch are known once all of its parts are there: leave out it or " FLAG_CLASS_WEIGHTS,
+        l->options->accumulate);
+    WEFT_CHECK(
         l->model->beside == NULL || (l->options->optimizer.clip_norm == 0.0 && l->options->optimizer.average == 0.0 &&
                                      l->options->schedule.kind != SCHEDULE_PLATEAU),
         WEFT_ERR_USAGE,
         FLAG_CLIP_NORM ", " FLAG_EMA " and " FLAG_SCHEDULE " plateau do not reach rows of embeddings, which this "
                        "model trains beside its parameters: leave them out");
+    l->weights.of_class = l->options->class_weight;
     const metrics_desc scores = {.metric = l->options->metric,
                                  .loss = l->source->loss,
                                  .outputs = l->source->outputs,
@@ -58,6 +69,9 @@ static weft_status loop_create(loop *l)
     WEFT_TRY(tensor_axpby(1.0, &params->own_value, 0.0, &l->first_own));
     WEFT_TRY(tensor_axpby(1.0, &params->own_value, 0.0, &l->best_own));
     WEFT_TRY(tensor_create(l->hal, WEFT_DTYPE_F64, 1, 1, WEFT_MEM_WORKSPACE, &l->loss));
+    if (l->source->leaves_training && l->source->loss == TRAIN_LOSS_XENT && scores.metric == TRAIN_METRIC_ACCURACY) {
+        WEFT_TRY(tensor_create(l->hal, WEFT_DTYPE_I64, 1, 2, WEFT_MEM_WORKSPACE, &l->right));
+    }
     return train_times_open(&l->fit.times);
 }
 
@@ -77,8 +91,9 @@ static void loop_destroy(loop *l)
     fit_close(&l->fit);
     skew_guard_destroy(l->guard);
     replica_destroy(&l->replica);
-    TENSOR_DESTROY_ALL(&l->best, &l->best_own, &l->first_own, &l->loss);
+    TENSOR_DESTROY_ALL(&l->best, &l->best_own, &l->first_own, &l->loss, &l->right);
     metrics_destroy(&l->metrics);
+    class_weights_destroy(&l->weights);
 }
 
 /* ---- a step ------------------------------------------------------------------------------------------------ */
@@ -118,7 +133,9 @@ static double mean_of(const train_targets *targets)
 static weft_status loss_and_gradient(loop *l, const train_targets *t, weft_tensor *logits)
 {
     const double scale = l->model->scaled ? l->fit.progress.scaling.scale : 1.0;
-    const tensor_loss_rows rows = {.mask = t->mask[0], .scale = scale * mean_of(t), .smoothing = l->options->smoothing};
+    tensor_loss_rows rows = {.mask = t->mask[0], .scale = scale * mean_of(t), .smoothing = l->options->smoothing};
+    WEFT_TRY(class_weights_apply(&l->weights, l->comm, l->hal, t, &rows));
+    WEFT_TRY(l->right.cols > 0 ? tensor_accuracy(logits, t->label, t->mask[0], &l->right) : WEFT_OK);
     if (t->loss == TRAIN_LOSS_XENT) {
         return tensor_softmax_xent(logits, t->label, &rows, &l->loss, logits);
     }
@@ -131,13 +148,21 @@ static weft_status loss_and_gradient(loop *l, const train_targets *t, weft_tenso
 /* The loss, whether any rank's gradient is not finite, and who wants a checkpoint, in one message. */
 static weft_status sum_up(loop *l, const train_targets *targets, bool *diverged)
 {
+    enum { TOLD = 4 };
     double sum = 0;
+    int64_t right[2] = {0, 0};
     WEFT_TRY(tensor_download(&l->loss, &sum));
-    double sums[2 + KEEPER_WISHES] = {sum * mean_of(targets), replica_diverged(&l->replica) ? 1.0 : 0.0};
-    keeper_wish(&l->fit.keeper, fit_place(&l->fit), sums + 2);
-    WEFT_TRY(comm_allreduce(l->comm, sums, 2 + KEEPER_WISHES, WEFT_DTYPE_F64, COMM_SUM));
-    keeper_hear(&l->fit.keeper, sums + 2);
+    WEFT_TRY(l->right.cols > 0 ? tensor_download(&l->right, right) : WEFT_OK);
+    const double mean =
+        l->weights.of_class != NULL ? (l->weights.sum > 0.0 ? 1.0 / l->weights.sum : 0.0) : mean_of(targets);
+    double sums[TOLD + KEEPER_WISHES] = {sum * mean, replica_diverged(&l->replica) ? 1.0 : 0.0, (double)right[0],
+                                         (double)right[1]};
+    keeper_wish(&l->fit.keeper, fit_place(&l->fit), sums + TOLD);
+    WEFT_TRY(comm_allreduce(l->comm, sums, TOLD + KEEPER_WISHES, WEFT_DTYPE_F64, COMM_SUM));
+    keeper_hear(&l->fit.keeper, sums + TOLD);
     l->step_loss = sums[0];
+    l->step_right[0] = sums[2];
+    l->step_right[1] = sums[3];
     *diverged = sums[1] > 0;
     return WEFT_OK;
 }
@@ -222,6 +247,7 @@ static weft_status train_step(loop *l, train_pass *pass, train_epoch *record)
     /* A rank whose own epochs are over takes part in the others' with weight 0. */
     WEFT_TRY(replica_begin(&l->replica, record->lr, record->epoch <= l->options->epochs ? 1.0 : 0.0));
     WEFT_TRY(tensor_zero(&l->loss));
+    WEFT_TRY(l->right.cols > 0 ? tensor_zero(&l->right) : WEFT_OK);
     WEFT_TRY(train_parts(l, pass, &batch));
     ACTIVITY_TRY(ACTIVITY_ALLREDUCE, reduce(l, batch.targets, record, &skip));
     activity_begin(ACTIVITY_OPTIMIZER);
@@ -231,6 +257,8 @@ static weft_status train_step(loop *l, train_pass *pass, train_epoch *record)
         loss_scale_passed(&l->fit.progress.scaling, l->options->loss_scale);
     }
     add_loss(&l->fit.progress, l->step_loss, batch.targets->loss_entries);
+    l->fit.progress.right += (int64_t)l->step_right[0];
+    l->fit.progress.seen += (int64_t)l->step_right[1];
     return status;
 }
 
@@ -273,6 +301,7 @@ static weft_status train_epoch_steps(void *self, uint64_t seed, train_epoch *rec
             WEFT_TRY(fit_keep_within(&l->fit));
         }
     }
+    l->trained_share = p->seen > 0 ? (double)p->right / (double)p->seen : NAN;
     record->staleness = l->model->staleness;
     record->scaling = p->scaling;
     record->skew = skew_guard_figures(l->guard);
@@ -328,6 +357,7 @@ static weft_status evaluate(void *self, uint64_t seed, train_epoch *record)
     }
     activity_end(ACTIVITY_EVALUATE);
     if (status == WEFT_OK) {
+        record->score[0] = l->source->leaves_training ? l->trained_share : record->score[0];
         hear_score(l, record);
     }
     return status;
@@ -357,7 +387,8 @@ static weft_status begin_run(void *self, uint64_t seed)
     WEFT_TRY(param_initialise(params, seed));
     WEFT_TRY(tensor_axpby(1.0, &l->first_own, 0.0, &params->own_value));
     if (l->options->init_weights != NULL) {
-        WEFT_TRY(comm_agree(l->comm, weights_assign(l->options->init_weights, "initial weights", params)));
+        char head[PARAM_NAME_BYTES];
+        WEFT_TRY(comm_agree(l->comm, weights_start(l->options->init_weights, "initial weights", params, head)));
     }
     WEFT_TRY(begin_beside(l, seed, l->options->init_weights != NULL));
     l->ended = false;

@@ -8,7 +8,7 @@
 #include "support/random.h"
 #include "support/test.h"
 #include "train/indexes/index_groups.h"
-#include "train/metrics.h"
+#include "train/score/metrics.h"
 #include "train/score/score_record.h"
 
 enum { ROWS = 240 };

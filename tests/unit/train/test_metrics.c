@@ -1,12 +1,12 @@
-/* Accuracy and ROC-AUC against brute force, on 1, 2 and 5 ranks. */
+/* Accuracy, ROC-AUC, macro-F1, top-5 accuracy and R2 against brute force, on 1, 2 and 5 ranks. */
 #include <math.h>
 
 #include "support/labelled_graphs.h"
-#include "train/metrics.h"
 #include "train/score/area_over_ranks.h"
+#include "train/score/metrics.h"
 #include "train/score/score_record.h"
 
-enum { ROWS = 200 };
+enum { ROWS = 200, MOST_OUTPUTS = 7 };
 
 /* Probability that a random positive scores above a random negative, ties at half: the definition. */
 static double auc_by_definition(const float *score, const int *label, int count)
@@ -114,9 +114,9 @@ typedef struct score_case {
     train_metric metric;
     train_loss loss;
     int64_t outputs;
-    float logits[ROWS * 3];
+    float logits[ROWS * MOST_OUTPUTS];
     int32_t label[ROWS];
-    float target[ROWS * 3];
+    float target[ROWS * MOST_OUTPUTS];
     uint8_t split[ROWS];
     uint8_t mask[TRAIN_SPLITS][ROWS];
     int64_t batch; /* rows */
@@ -298,10 +298,133 @@ static void test_rocauc_of_classes_and_tasks(void **state)
     check_everywhere(&tasks, expected);
 }
 
+/* Each class against the others, by probability. */
+static void test_rocauc_of_several_classes(void **state)
+{
+    (void)state;
+    score_case c = {.metric = TRAIN_METRIC_ROCAUC, .loss = TRAIN_LOSS_XENT};
+    double expected[TRAIN_SPLITS] = {0};
+    fill_case(&c, 4);
+    for (int at = 0; at < TRAIN_SPLITS * 4; ++at) {
+        const int split = at / 4, k = at % 4;
+        float score[ROWS];
+        int label[ROWS], count = 0;
+        for (int i = 0; i < ROWS; ++i) {
+            double sum = 0.0;
+            for (int j = 0; j < 4; ++j) {
+                sum += exp((double)c.logits[4 * i + j] - (double)c.logits[4 * i + k]);
+            }
+            if (c.split[i] == split) {
+                score[count] = (float)-log(sum);
+                label[count++] = c.label[i] == k;
+            }
+        }
+        expected[split] += auc_by_definition(score, label, count) / 4.0;
+    }
+    check_everywhere(&c, expected);
+}
+
+/* Rows of class `k` as label, as answer, or both. */
+static double f1_of(const score_case *c, int split, int k, bool *occurs)
+{
+    double hits = 0.0, both = 0.0;
+    for (int i = 0; i < ROWS; ++i) {
+        int best = 0;
+        for (int j = 1; j < c->outputs; ++j) {
+            best = c->logits[c->outputs * i + j] > c->logits[c->outputs * i + best] ? j : best;
+        }
+        if (c->split[i] == split) {
+            hits += best == k && c->label[i] == k;
+            both += (best == k) + (c->label[i] == k);
+        }
+    }
+    *occurs = both > 0.0;
+    return *occurs ? 2.0 * hits / both : 0.0;
+}
+
+static void test_macro_f1(void **state)
+{
+    (void)state;
+    score_case c = {.metric = TRAIN_METRIC_F1, .loss = TRAIN_LOSS_XENT};
+    double expected[TRAIN_SPLITS] = {0};
+    fill_case(&c, MOST_OUTPUTS);
+    for (int i = 0; i < ROWS; ++i) { /* the last class is nobody's label, and no answer of one split */
+        c.label[i] = c.label[i] == MOST_OUTPUTS - 1 ? 0 : c.label[i];
+        c.logits[MOST_OUTPUTS * i + MOST_OUTPUTS - 1] -= c.split[i] == 1 ? 100.0F : 0.0F;
+    }
+    for (int s = 0; s < TRAIN_SPLITS; ++s) {
+        double classes = 0.0;
+        for (int k = 0; k < MOST_OUTPUTS; ++k) {
+            bool occurs;
+            expected[s] += f1_of(&c, s, k, &occurs);
+            classes += occurs;
+        }
+        assert_int_equal(classes, s == 1 ? MOST_OUTPUTS - 1 : MOST_OUTPUTS);
+        expected[s] /= classes;
+    }
+    check_everywhere(&c, expected);
+}
+
+static void test_top5(void **state)
+{
+    (void)state;
+    score_case c = {.metric = TRAIN_METRIC_TOP5, .loss = TRAIN_LOSS_XENT};
+    double right[TRAIN_SPLITS] = {0}, all[TRAIN_SPLITS] = {0}, expected[TRAIN_SPLITS];
+    fill_case(&c, MOST_OUTPUTS);
+    for (int i = 0; i < ROWS; ++i) {
+        bool taken[MOST_OUTPUTS] = {false};
+        for (int turn = 0; turn < 5; ++turn) { /* the largest that is left, the first of equal ones */
+            int best = -1;
+            for (int j = 0; j < MOST_OUTPUTS; ++j) {
+                const float *row = c.logits + (size_t)MOST_OUTPUTS * (size_t)i;
+                best = !taken[j] && (best < 0 || row[j] > row[best]) ? j : best;
+            }
+            taken[best] = true;
+        }
+        if (c.split[i] < TRAIN_SPLITS) {
+            right[c.split[i]] += taken[c.label[i]];
+            all[c.split[i]] += 1.0;
+        }
+    }
+    for (int s = 0; s < TRAIN_SPLITS; ++s) {
+        expected[s] = right[s] / all[s];
+        assert_true(expected[s] < 1.0);
+    }
+    check_everywhere(&c, expected);
+}
+
+static void test_r2(void **state)
+{
+    (void)state;
+    score_case c = {.metric = TRAIN_METRIC_R2, .loss = TRAIN_LOSS_VALUE};
+    double expected[TRAIN_SPLITS];
+    draw_stream random = {.key = 5};
+    fill_case(&c, 1);
+    for (int i = 0; i < ROWS; ++i) {
+        c.target[i] = i % 11 == 0 ? NAN : 1000.0F + (float)(draw_next(&random) % 100) / 10.0F;
+        c.logits[i] = 1000.0F + (float)(draw_next(&random) % 100) / 12.0F;
+    }
+    for (int s = 0; s < TRAIN_SPLITS; ++s) {
+        double sum = 0.0, rows = 0.0, squares = 0.0, total = 0.0;
+        for (int i = 0; i < ROWS; ++i) {
+            const bool counts = c.split[i] == s && !isnan(c.target[i]);
+            sum += counts ? (double)c.target[i] : 0.0;
+            rows += counts;
+        }
+        for (int i = 0; i < ROWS; ++i) {
+            const bool counts = c.split[i] == s && !isnan(c.target[i]);
+            squares += counts ? pow((double)c.logits[i] - (double)c.target[i], 2.0) : 0.0;
+            total += counts ? pow((double)c.target[i] - sum / rows, 2.0) : 0.0;
+        }
+        expected[s] = 1.0 - squares / total;
+    }
+    check_everywhere(&c, expected);
+}
+
 static void test_metric_must_fit_the_labels(void **state)
 {
     (void)state;
-    score_case three = {.metric = TRAIN_METRIC_ROCAUC, .loss = TRAIN_LOSS_XENT};
+    score_case three = {.metric = TRAIN_METRIC_TOP5, .loss = TRAIN_LOSS_XENT};
     score_case tasks = {.metric = TRAIN_METRIC_ACCURACY, .loss = TRAIN_LOSS_BCE};
     fill_case(&three, 3);
     ASSERT_STATUS(comm_thread_run(1, score_rank, &three), WEFT_ERR_USAGE);
@@ -318,6 +441,10 @@ int main(void)
         cmocka_unit_test(test_accuracy),
         cmocka_unit_test(test_logits_that_are_not_finite),
         cmocka_unit_test(test_rocauc_of_classes_and_tasks),
+        cmocka_unit_test(test_rocauc_of_several_classes),
+        cmocka_unit_test(test_macro_f1),
+        cmocka_unit_test(test_top5),
+        cmocka_unit_test(test_r2),
         cmocka_unit_test(test_metric_must_fit_the_labels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -65,9 +65,9 @@ static int take_scratch(cuda_queue *queue, int64_t rows, row_type **row, void **
 
 /* ---- softmax cross-entropy --------------------------------------------------------------------------------------- */
 
-/* A row's loss is log(sum) + rest: the fold takes logarithms, a thread a row. */
+/* A row's loss is times (log(sum) + rest): the fold takes logarithms, a thread a row. */
 struct row_loss {
-    double sum, rest;
+    double sum, rest, times;
 };
 
 struct loss_fold {
@@ -81,7 +81,7 @@ struct loss_fold {
     }
     __device__ void take(double &sum, int64_t i) const
     {
-        sum += log(row[i].sum) + row[i].rest;
+        sum += row[i].times * (log(row[i].sum) + row[i].rest);
     }
     __device__ void join(double &sum, double other) const
     {
@@ -104,13 +104,15 @@ struct softmax_weights {
  * first element, which all have read before they join. */
 template <typename real, int HELD>
 __global__ void __launch_bounds__(CUDA_BLOCK)
-    softmax_kernel(cuda_row_team team, cuda_mat<real> x, const int32_t *label, const uint8_t *mask, cuda_mat<real> dx,
-                   softmax_weights weights, row_loss *row)
+    softmax_kernel(cuda_row_team team, cuda_mat<real> x, const int32_t *label, const uint8_t *mask,
+                   const float *of_row, cuda_mat<real> dx, softmax_weights weights, row_loss *row)
 {
     const int64_t i = team.row();
     const bool there = i < x.rows;
     const bool counts = there && (mask == nullptr || mask[i] != 0);
     const int wanted = counts ? label[i] : -1;
+    const double times = counts && of_row != nullptr ? (double)of_row[i] : 1.0;
+    const double scale = times * weights.scale;
     cuda_lane_row<real, HELD> mine(team, x.at(counts ? i : 0, 0), counts ? x.cols : 0);
     real *to = dx.data != nullptr ? dx.at(i, 0) : nullptr;
     real highest = counts ? *x.at(i, 0) : (real)0;
@@ -132,21 +134,21 @@ __global__ void __launch_bounds__(CUDA_BLOCK)
     });
     sum = team.joined(cuda_sum(), sum);
     if (to != nullptr) {
-        const real factor = (real)weights.scale / (real)sum;
-        const real less = (real)(weights.scale * weights.others);
+        const real factor = (real)scale / (real)sum;
+        const real less = (real)(scale * weights.others);
         mine.each([&](int j, real value) { to[j] = factor * (HELD > 0 ? value : exp(value - highest)) - less; });
         for (int64_t j = team.lane(); there && !counts && j < x.cols; j += team.lanes) {
             to[j] = (real)0;
         }
     }
     if (counts && team.lane() == (wanted & (team.lanes - 1))) {
-        row[i] = {sum, (double)highest - weights.label * (double)chosen - total};
+        row[i] = {sum, (double)highest - weights.label * (double)chosen - total, times};
         if (to != nullptr) {
             const double probability = (double)exp(chosen - highest) / sum;
-            to[wanted] = (real)(weights.scale * (probability - weights.label - weights.others));
+            to[wanted] = (real)(scale * (probability - weights.label - weights.others));
         }
     } else if (there && !counts && team.lane() == 0) {
-        row[i] = {1.0, 0.0};
+        row[i] = {1.0, 0.0, 1.0};
     }
 }
 
@@ -159,7 +161,8 @@ template <typename real, int HELD> static int softmax_rows(cuda_queue *queue, co
     CUDA_TRY(take_scratch<loss_fold>(queue, a->x.rows, &row, &fold));
     CUDA_TRY(cuda_launch_teams(queue, cuda_team_grid(team, a->x.rows), softmax_kernel<real, HELD>, team,
                                cuda_mat_of<real>(a->x), cuda_data<const int32_t>(a->label),
-                               cuda_data<const uint8_t>(a->mask), cuda_mat_of<real>(a->dx), weights, row));
+                               cuda_data<const uint8_t>(a->mask), cuda_data<const float>(a->weight),
+                               cuda_mat_of<real>(a->dx), weights, row));
     return cuda_fold_in(queue, loss_fold{row, cuda_data<double>(a->loss)}, a->x.rows, fold);
 }
 

@@ -1,19 +1,20 @@
-/* train/metrics.c: see train/metrics.h. */
-#include "train/metrics.h"
+/* train/score/metrics.c: see train/score/metrics.h. */
+#include "train/score/metrics.h"
 #include "train/train_options.def"
 
 #include <assert.h>
 #include <math.h>
 #include <string.h>
 
-#include "train/ranking_scores.h"
 #include "train/score/area_over_ranks.h"
+#include "train/score/ranking_scores.h"
 #include "train/score/score_record.h"
 
-/* With two classes the score is the difference of the logits. */
+/* With two classes the score is the difference of the logits; of more classes each is a task, whose score is the
+ * logarithm of its probability. */
 static int64_t task_count(const train_metrics *m)
 {
-    return m->desc.loss == TRAIN_LOSS_XENT ? 1 : m->desc.outputs;
+    return m->desc.loss == TRAIN_LOSS_XENT && m->desc.outputs == 2 ? 1 : m->desc.outputs;
 }
 
 static weft_status rocauc_buffers(train_metrics *m)
@@ -32,6 +33,11 @@ static weft_status value_buffers(train_metrics *m)
     WEFT_TRY(WEFT_NEW(&m->target, rows, WEFT_MEM_WORKSPACE));
     WEFT_TRY(WEFT_NEW(&m->mark, rows, WEFT_MEM_WORKSPACE));
     return weft_malloc((size_t)rows, sizeof(float), WEFT_MEM_WORKSPACE, &m->logits);
+}
+
+static bool counts_by_class(train_metric metric)
+{
+    return metric == TRAIN_METRIC_F1 || metric == TRAIN_METRIC_TOP5;
 }
 
 weft_status metrics_create(weft_comm *comm, weft_hal *hal, const metrics_desc *desc, train_metrics *metrics)
@@ -54,16 +60,19 @@ weft_status metrics_create(weft_comm *comm, weft_hal *hal, const metrics_desc *d
                    FLAG_METRIC " acc needs classes; with " FLAG_LOSS " bce use " FLAG_METRIC " rocauc");
         return tensor_create(hal, WEFT_DTYPE_I64, TRAIN_SPLITS, 2, WEFT_MEM_WORKSPACE, &metrics->counts);
     }
-    WEFT_CHECK(!classes || desc->outputs == 2, WEFT_ERR_USAGE,
-               FLAG_METRIC " rocauc needs two classes or binary tasks; these labels have %lld classes: use " FLAG_METRIC
-                           " acc",
-               (long long)desc->outputs);
+    if (counts_by_class(desc->metric)) {
+        WEFT_CHECK(classes, WEFT_ERR_USAGE,
+                   FLAG_METRIC " %s needs classes; with " FLAG_LOSS " bce use " FLAG_METRIC " rocauc",
+                   metric_kind_of(desc->metric)->word);
+        return class_scores_create(desc->metric, desc->outputs, &metrics->by_class);
+    }
     return rocauc_buffers(metrics);
 }
 
 void metrics_destroy(train_metrics *metrics)
 {
     TENSOR_DESTROY_ALL(&metrics->counts, &metrics->sums);
+    class_scores_destroy(&metrics->by_class);
     WEFT_FREE_ALL(metrics->sums_host, metrics->record, metrics->logits, metrics->target, metrics->mark);
     memset(metrics, 0, sizeof *metrics);
 }
@@ -81,7 +90,7 @@ static uint8_t mark_of(const train_targets *t, int64_t row, int64_t task)
     uint8_t split = t->split_host[row] < TRAIN_SPLITS ? t->split_host[row] : TRAIN_SPLITS;
     bool positive;
     if (t->loss == TRAIN_LOSS_XENT) {
-        positive = (t->label_host[row] & 1) != 0;
+        positive = t->outputs == 2 ? (t->label_host[row] & 1) != 0 : t->label_host[row] == task;
         split = t->label_host[row] < 0 ? TRAIN_SPLITS : split;
     } else {
         float target = t->target_host[row * t->outputs + task];
@@ -89,6 +98,42 @@ static uint8_t mark_of(const train_targets *t, int64_t row, int64_t task)
         split = isnan(target) ? TRAIN_SPLITS : split;
     }
     return (uint8_t)(positive | split << 1);
+}
+
+/* Logits of a row become logarithms of probabilities: differences from the logarithm of the sum of their powers. */
+static void normalise_row(const train_metrics *m, int64_t row)
+{
+    const int64_t first = row * m->desc.outputs;
+    double highest = logit_at(m, first), sum = 0.0;
+    for (int64_t c = 1; c < m->desc.outputs; ++c) {
+        highest = fmax(highest, logit_at(m, first + c));
+    }
+    for (int64_t c = 0; c < m->desc.outputs; ++c) {
+        sum += exp(logit_at(m, first + c) - highest);
+    }
+    for (int64_t c = 0; c < m->desc.outputs; ++c) {
+        const double value = logit_at(m, first + c) - highest - log(sum);
+        if (m->desc.dtype == WEFT_DTYPE_F64) {
+            ((double *)m->logits)[first + c] = value;
+        } else {
+            ((float *)m->logits)[first + c] = (float)value;
+        }
+    }
+}
+
+/* Counts need a batch's logits for a moment; the largest batch sets the room. */
+static weft_status count_classes(train_metrics *m, const weft_tensor *logits, const train_targets *targets)
+{
+    if (targets->rows > m->room) {
+        weft_free(m->logits);
+        m->logits = NULL;
+        WEFT_TRY(weft_malloc((size_t)(targets->rows * m->desc.outputs), weft_dtype_bytes(m->desc.dtype),
+                             WEFT_MEM_WORKSPACE, &m->logits));
+        m->room = targets->rows;
+    }
+    WEFT_TRY(tensor_download(logits, m->logits));
+    class_scores_add(&m->by_class, m->desc.dtype, m->logits, targets);
+    return WEFT_OK;
 }
 
 static weft_status keep_logits(train_metrics *m, const weft_tensor *logits, const train_targets *targets)
@@ -99,6 +144,9 @@ static weft_status keep_logits(train_metrics *m, const weft_tensor *logits, cons
     for (int64_t i = 0; i < targets->rows; ++i) {
         for (int64_t task = 0; task < tasks; ++task) {
             m->mark[(m->added + i) * tasks + task] = mark_of(targets, i, task);
+        }
+        if (m->desc.loss == TRAIN_LOSS_XENT && tasks > 1) {
+            normalise_row(m, m->added + i);
         }
     }
     return WEFT_OK;
@@ -129,6 +177,9 @@ weft_status metrics_begin(train_metrics *m)
 {
     m->added = 0;
     WEFT_TRY(tensor_zero(&m->sums));
+    if (m->by_class.count != NULL) {
+        class_scores_begin(&m->by_class);
+    }
     return m->desc.metric == TRAIN_METRIC_ACCURACY ? tensor_zero(&m->counts) : WEFT_OK;
 }
 
@@ -140,6 +191,7 @@ weft_status metrics_add(train_metrics *m, const weft_tensor *logits, const train
                (long long)targets->rows, (long long)m->desc.rows);
     WEFT_TRY(m->desc.metric == TRAIN_METRIC_ACCURACY ? count_right(m, logits, targets)
              : m->desc.metric == TRAIN_METRIC_ROCAUC ? keep_logits(m, logits, targets)
+             : counts_by_class(m->desc.metric)       ? count_classes(m, logits, targets)
                                                      : keep_values(m, logits, targets));
     m->added += targets->rows;
     return tensor_col_sum(logits, 1.0, &m->sums);
@@ -156,8 +208,8 @@ static void fill_records(const train_metrics *m, int64_t task)
         float score = 0;
         if (i < m->added) {
             mark = m->mark[i * tasks + task];
-            score = (float)(m->desc.loss == TRAIN_LOSS_XENT ? logit_at(m, 2 * i + 1) - logit_at(m, 2 * i)
-                                                            : logit_at(m, i * tasks + task));
+            score = (float)(m->desc.loss == TRAIN_LOSS_XENT && tasks == 1 ? logit_at(m, 2 * i + 1) - logit_at(m, 2 * i)
+                                                                          : logit_at(m, i * tasks + task));
         }
         m->record[i] = score_record(score, 0) | mark;
     }
@@ -225,6 +277,9 @@ weft_status metrics_end(train_metrics *m, double *score)
                                                      : weft_fail(WEFT_ERR_INTERNAL, "NDCG without groups");
         }
         return value_scores(m->comm, m->desc.metric, m->quantile, &rows, score);
+    }
+    if (counts_by_class(m->desc.metric)) {
+        return class_scores_end(&m->by_class, m->comm, score);
     }
     return m->desc.metric == TRAIN_METRIC_ROCAUC ? end_rocauc(m, score) : end_accuracy(m, score);
 }

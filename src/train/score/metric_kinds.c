@@ -1,5 +1,5 @@
-/* train/metric_kinds.c: see train/metric_kinds.h. */
-#include "train/metric_kinds.h"
+/* train/score/metric_kinds.c: see train/score/metric_kinds.h. */
+#include "train/score/metric_kinds.h"
 
 #include <string.h>
 
@@ -9,7 +9,10 @@ static const metric_kind kinds[] = {[TRAIN_METRIC_ACCURACY] = {"acc", "accuracy"
                                     [TRAIN_METRIC_MAE] = {"mae", "mean absolute error", true, true},
                                     [TRAIN_METRIC_PINBALL] = {"pinball", "pinball loss", true, true},
                                     [TRAIN_METRIC_DEVIANCE] = {"deviance", "Poisson deviance", true, true},
-                                    [TRAIN_METRIC_NDCG] = {"ndcg", "NDCG", false, true}};
+                                    [TRAIN_METRIC_NDCG] = {"ndcg", "NDCG", false, true},
+                                    [TRAIN_METRIC_F1] = {"f1", "macro-F1", false, false},
+                                    [TRAIN_METRIC_TOP5] = {"top5", "top-5 accuracy", false, false},
+                                    [TRAIN_METRIC_R2] = {"r2", "R2", false, true}};
 
 const metric_kind *metric_kind_of(train_metric metric)
 {

@@ -1,10 +1,11 @@
 /*
- * train/metrics.h: accuracy, area under the ROC curve, and errors of numbers, exact over any number of ranks.
+ * train/score/metrics.h: accuracy, area under the ROC curve, and errors of numbers, exact over any number of ranks.
  *
  * Accuracy counts each row once, batch by batch, and sums the counts. ROC-AUC has no such sums: it keeps the logits of
  * all batches, and ranks sort one 8-byte record a row by score among them (train/score/area_over_ranks.h), ties at
  * half (J. Hanley, B. McNeil, Radiology 143(1), 1982, doi:10.1148/radiology.143.1.7063747). With several tasks it is
- * the mean over the tasks that have both classes, as OGB does.
+ * the mean over the tasks that have both classes, as OGB does; with more than two classes it is the mean over the classes
+ * of each against all others, by probability, as scikit-learn's roc_auc_score with multi_class="ovr" has it.
  *
  *      metrics_begin, metrics_add for each batch, metrics_end
  *
@@ -13,8 +14,9 @@
 #pragma once
 
 #include "comm/comm.h"
-#include "train/metric_kinds.h"
 #include "train/model.h"
+#include "train/score/class_scores.h"
+#include "train/score/metric_kinds.h"
 
 /* The metric, and the shape of the answers that are scored. */
 typedef struct metrics_desc {
@@ -33,9 +35,11 @@ typedef struct train_metrics {
     bool finite;           /* by metrics_end: all logits were, on all ranks */
     weft_tensor sums;      /* [1, outputs] of logits over rows */
     void *sums_host;       /* copy of `sums` on the host */
+    class_scores by_class; /* macro-F1, top-5 accuracy */
+    int64_t room;          /* rows that `logits` has room for */
     weft_tensor counts;    /* accuracy: [TRAIN_SPLITS, 2] int64, right rows and all */
     uint64_t *record;      /* ROC-AUC: [rows] of one task */
-    void *logits;          /* ROC-AUC and errors: [rows, outputs] on the host, in the model's type */
+    void *logits;          /* ROC-AUC and errors: [rows, outputs] on the host, in the model's type; by class: a batch */
     float *target;         /* errors: [rows] */
     double quantile;       /* errors: of the targets */
     const uint64_t *group; /* NDCG: of the targets; an evaluation is one batch */
@@ -43,8 +47,7 @@ typedef struct train_metrics {
     uint8_t *mark; /* ROC-AUC: [rows, tasks] label in bit 0, split in bits 1 and 2; errors: [rows] split */
 } train_metrics;
 
-/* Collective. WEFT_ERR_USAGE when the metric is not one of such targets: ROC-AUC of more than two classes, an error of
- * classes. */
+/* Collective. WEFT_ERR_USAGE when the metric is not one of such targets: an error of classes, accuracy of tasks. */
 weft_status metrics_create(weft_comm *comm, weft_hal *hal, const metrics_desc *desc, train_metrics *metrics);
 /* Forget what was added. Local. */
 weft_status metrics_begin(train_metrics *metrics);

@@ -1,5 +1,5 @@
-/* train/ranking_scores.c: see train/ranking_scores.h. */
-#include "train/ranking_scores.h"
+/* train/score/ranking_scores.c: see train/score/ranking_scores.h. */
+#include "train/score/ranking_scores.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* train/metric_kinds.h: what answers are scored by. */
+/* train/score/metric_kinds.h: what answers are scored by. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,7 +13,10 @@ typedef enum train_metric {
     TRAIN_METRIC_MAE,      /* mean of |answer - target| */
     TRAIN_METRIC_PINBALL,  /* mean of q (target - answer) where that is above 0, else of (1 - q) (answer - target) */
     TRAIN_METRIC_DEVIANCE, /* mean of 2 (target log(target / answer) - target + answer), Poisson's */
-    TRAIN_METRIC_NDCG      /* of groups of rows: train/ranking_scores.h */
+    TRAIN_METRIC_NDCG,     /* of groups of rows: train/score/ranking_scores.h */
+    TRAIN_METRIC_F1,       /* mean over classes: train/score/class_scores.h */
+    TRAIN_METRIC_TOP5,     /* label among the five largest logits */
+    TRAIN_METRIC_R2        /* 1 - sum of (answer - target)^2 / sum of (target - mean of the split's targets)^2 */
 } train_metric;
 
 /* The metric that is asked for; auto follows the loss. Those behind auto are in the order of train_metric. */
@@ -25,7 +28,10 @@ typedef enum train_metric {
     X(METRIC_MAE, "mae")                                                                                               \
     X(METRIC_PINBALL, "pinball")                                                                                       \
     X(METRIC_DEVIANCE, "deviance")                                                                                     \
-    X(METRIC_NDCG, "ndcg")
+    X(METRIC_NDCG, "ndcg")                                                                                             \
+    X(METRIC_F1, "f1")                                                                                                 \
+    X(METRIC_TOP5, "top5")                                                                                             \
+    X(METRIC_R2, "r2")
 typedef enum metric_choice { METRIC_CHOICES(CHOICE_VALUE) } metric_choice;
 
 typedef struct metric_kind {

@@ -1,7 +1,7 @@
-/* train/ranking_scores.h: how well answers order the rows of groups. */
+/* train/score/ranking_scores.h: how well answers order the rows of groups. */
 #pragma once
 
-#include "train/value_scores.h"
+#include "train/score/value_scores.h"
 
 /*
  * [out] score[TRAIN_SPLITS]: mean over the groups of NDCG of the first `at` rows by answer, with gains 2^target - 1 and

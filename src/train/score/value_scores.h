@@ -1,8 +1,8 @@
-/* train/value_scores.h: errors of answers that are numbers, the same bits for any number of ranks. */
+/* train/score/value_scores.h: errors of answers that are numbers, the same bits for any number of ranks. */
 #pragma once
 
 #include "comm/comm.h"
-#include "train/metric_kinds.h"
+#include "train/score/metric_kinds.h"
 
 typedef struct value_rows {
     int64_t rows;

@@ -1,0 +1,124 @@
+#!/bin/bash
+# What a training may be asked beside a loss and a rate, on images and graphs: averaged weights, clipped gradients, a rate that
+# follows the scores, scores by class; the same on 1, 2 and 3 ranks, stopped within an epoch and resumed to the bit.
+# needs: mpirun
+set -u
+weft=$1
+source_dir=$2
+. "$source_dir/tests/support/script.sh"
+need mpirun
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+cat >small.net <<'NET'
+conv 8 3 pad=1 bias=off
+norm
+relu
+maxpool 2
+linear 32
+relu
+linear classes
+NET
+images=(--data synth:images,n=300,size=16,channels=3,classes=7,test=100 --model small.net --batch-size 64 --threads 1 --pin off
+    --quiet --warmup 0 --valid-images 60)
+modern=(--optimizer adamw --lr 0.002 --weight-decay 0.1 --clip-norm 1 --ema 0.8 --schedule plateau --schedule-patience 0)
+graph=(--data synth:quickstart,scale=0.01 --threads 1 --pin off --quiet)
+values() { # KEY RUN: of every epoch
+    sed -n "s/.*\"$1\": *\([-0-9.e+]*\).*/\1/p" "$2/metrics.jsonl"
+}
+same() { # KEY RUN RUN LINES TOLERANCE
+    paste <(values "$1" "$2") <(values "$1" "$3") | awk -v lines="$4" -v most="$5" '
+        {d = $1 - $2; if (d < 0) d = -d; if (!(d <= most)) {print; bad = 1}} END {exit bad || NR != lines}' ||
+        fail "$1 of $2 and $3 differ: $(values "$1" "$2" | tr '\n' ' ')| $(values "$1" "$3" | tr '\n' ' ')"
+}
+
+# ---- any number of ranks: norms over all of them, or each over its own ----
+for norm in all own; do
+    for ranks in 1 2 3; do
+        [ $norm$ranks = own1 ] || [ $norm$ranks = own2 ] && continue
+        ok ranks $ranks "$weft" train "${images[@]}" "${modern[@]}" --norm-over $norm --epochs 3 --checkpoint-every 2steps \
+            --run-dir $norm$ranks
+    done
+done
+for ranks in 2 3; do
+    for key in loss train valid test lr; do
+        same $key all1 all$ranks 3 2e-3
+    done
+done
+values train all1 | awk '{seen += $1 > 0 && $1 < 1} END {exit seen != 3}' || fail "training scores: $(values train all1)"
+values lr all1 | awk 'NR > 1 && $1 < last {fell = 1} {last = $1} END {exit !fell}' || fail "the rate never fell: $(values lr all1)"
+grep -q '"allocations_after_first_epoch": 0,' all1/summary.json || fail "epochs allocate: $(grep allocations all1/summary.json)"
+
+# ---- stopped within an epoch, and on to the bit ----
+same_weights() { # RUN RUN
+    python3 - "$@" <<'CHECK'
+import sys, zipfile
+a, b = (zipfile.ZipFile(name + "/weights.npz") for name in sys.argv[1:])
+assert sorted(a.namelist()) == sorted(b.namelist())
+assert all(a.read(name) == b.read(name) for name in a.namelist())
+CHECK
+}
+for whole in all1 all3 own3; do
+    cp -r $whole stopped
+    rm -r stopped/weights.npz stopped/summary.json
+    for ck in stopped/ckpt/*; do
+        case $ck in
+        *step*) ls "$ck" | grep -q average.npz || fail "no average in $ck" ;;
+        *) rm -r "$ck" ;;
+        esac
+    done
+    ls stopped/ckpt | grep -q step || fail "no checkpoint within an epoch: $(ls $whole/ckpt)"
+    ok ranks ${whole#???} "$weft" train "${images[@]}" "${modern[@]}" --norm-over ${whole%?} --epochs 3 --checkpoint-every 2steps \
+        --run-dir stopped --resume
+    same_weights $whole stopped || fail "$whole: a resumed training has other weights"
+    for key in loss train valid lr; do
+        same $key $whole stopped 3 0
+    done
+    [ $whole = all1 ] && cp -r stopped other
+    rm -r stopped
+done
+refused 2 "was made with --ema 0.8" "$weft" train "${images[@]}" "${modern[@]/0.8/0.5}" --epochs 3 --run-dir other \
+    --resume
+
+# ---- the weights that are written are averaged ones: what eval scores is what the epochs scored ----
+ok "$weft" eval --data synth:images,n=300,size=16,channels=3,classes=7,test=100 --checkpoint all1 --threads 1 --pin off --quiet \
+    --format json
+best=$(sed -n 's/.*"test_mean": *\([0-9.]*\).*/\1/p' all1/summary.json)
+python3 - "$best" <<'CHECK' || fail "eval scores $(cat out), the training $best"
+import json, sys
+assert abs(json.load(open("out"))["micro"]["f1"] - float(sys.argv[1])) < 1e-9
+CHECK
+
+# ---- classes that weigh: the same on any number of ranks; equal weights are none ----
+adam=("${images[@]}" --lr 0.002 --optimizer adam --epochs 2)
+for ranks in 1 3; do
+    ok ranks $ranks "$weft" train "${adam[@]}" --class-weights balanced --run-dir balanced$ranks
+done
+ok "$weft" train "${adam[@]}" --class-weights 3,3,3,3,3,3,3 --run-dir alike
+ok "$weft" train "${adam[@]}" --run-dir unweighted
+same loss alike unweighted 2 1e-6
+same loss balanced1 balanced3 2 1e-4
+cmp -s <(values loss balanced1) <(values loss unweighted) && fail "balanced weights change nothing"
+refused 2 "3 weights, and the data have 7 classes" "$weft" train "${images[@]}" --class-weights 1,2,3 --run-dir refused
+refused 2 "expected numbers from 0 to 1e9" "$weft" train "${images[@]}" --class-weights 1,-2 --run-dir refused
+refused 2 "give one of them" "$weft" train "${images[@]}" --class-weights balanced --label-smoothing 0.1 --run-dir refused
+refused 2 "leave out it or --class-weights" "$weft" train "${images[@]}" --class-weights balanced --accumulate 2 --run-dir refused
+
+# ---- scores by class ----
+for metric in f1 top5 rocauc; do
+    for ranks in 1 3; do
+        ok ranks $ranks "$weft" train "${adam[@]}" --metric $metric --run-dir $metric$ranks
+    done
+    same test ${metric}1 ${metric}3 2 3e-2
+    values test ${metric}1 | awk '{seen += $1 > 0 && $1 <= 1} END {exit seen != 2}' || fail "$metric: $(values test ${metric}1)"
+done
+
+# ---- refusals ----
+refused 2 "of 4 classes every answer is among the first 5" "$weft" train --data synth:images,n=20,size=28,classes=4,test=10 \
+    --model lenet --metric top5 --run-dir refused --quiet
+refused 2 "the rate follows the evaluations" "$weft" train "${graph[@]}" --schedule plateau --eval-every 0 --run-dir refused
+for option in "--clip-norm 1" "--ema 0.9"; do
+    refused 2 "give --sync allreduce, or leave it out" mpirun -np 2 --oversubscribe --bind-to none "$weft" train "${graph[@]}" \
+        $option --sync shadow --run-dir refused
+done
+echo "ok"
