@@ -7,7 +7,8 @@
 
 #include "base/philox.h"
 
-enum { DRAW_CROP, DRAW_CUTOUT, DRAW_PART /* and the tries behind it */, PART_TRIES = 10 };
+/* Numbers of draws; each of the last two has its tries behind it. */
+enum { TRIES = 10, DRAW_CROP = 0, DRAW_CUTOUT, DRAW_PART, DRAW_ERASE = DRAW_PART + TRIES };
 
 /* Which part of the image is stretched over the crop; not stretched where the sizes agree. */
 typedef struct place {
@@ -31,6 +32,8 @@ weft_status augment_check(const augment *a)
                "a padding of %lld pixels around crops of %lld x %lld: smaller than these", (long long)a->pad,
                (long long)a->crop_height, (long long)a->crop_width);
     WEFT_CHECK(a->cutout >= 0, WEFT_ERR_USAGE, "a cutout of side %lld", (long long)a->cutout);
+    WEFT_CHECK(a->erase >= 0 && a->erase <= 1, WEFT_ERR_USAGE, "%g of the images erased: a share up to 1",
+               (double)a->erase);
     WEFT_CHECK(!a->resized_crop || (a->area_least > 0 && a->area_least <= 1), WEFT_ERR_USAGE,
                "crops of at least %g of the image: a share above 0 and up to 1", (double)a->area_least);
     for (int64_t c = 0; c < a->channels; ++c) {
@@ -52,7 +55,7 @@ static int64_t below(uint32_t word, int64_t count)
 static void draw_part(const augment *a, uint64_t seed, uint32_t epoch, int64_t sample, place *p)
 {
     const float widest = logf(4.0f / 3.0f);
-    for (uint32_t try = 0; try < PART_TRIES; ++try) {
+    for (uint32_t try = 0; try < TRIES; ++try) {
         const philox_block draw =
             philox4x32(philox_counter(DRAW_PART + try, (uint64_t)sample, WEFT_RNG_AUGMENT, epoch), seed);
         const float share = a->area_least + (1 - a->area_least) * philox_uniform(draw.word[0]);
@@ -149,16 +152,43 @@ static void stretch_part(const augment *a, const place *p, const uint8_t *pixels
     }
 }
 
+static void clear(const augment *a, int64_t top, int64_t left, int64_t height, int64_t width, float *out)
+{
+    const int64_t begin = left > 0 ? left : 0;
+    const int64_t end = left + width < a->crop_width ? left + width : a->crop_width;
+    for (int64_t y = top > 0 ? top : 0; y < top + height && y < a->crop_height; ++y) {
+        memset(out + (y * a->crop_width + begin) * a->channels, 0, (size_t)((end - begin) * a->channels) * sizeof *out);
+    }
+}
+
+/* As torchvision.transforms.RandomErasing: areas of 2 to 33 % are drawn evenly, and logarithms of height / width from
+ * 0.3 to 3.3; after many that do not fit nothing is erased. */
+static void erase(const augment *a, uint64_t seed, uint32_t epoch, int64_t sample, float *out)
+{
+    const float least = logf(0.3f), most = logf(3.3f);
+    const philox_block whether =
+        philox4x32(philox_counter(DRAW_ERASE + TRIES, (uint64_t)sample, WEFT_RNG_AUGMENT, epoch), seed);
+    for (uint32_t try = 0; try < TRIES && philox_uniform(whether.word[0]) < a->erase; ++try) {
+        const philox_block draw =
+            philox4x32(philox_counter(DRAW_ERASE + try, (uint64_t)sample, WEFT_RNG_AUGMENT, epoch), seed);
+        const float share = 0.02f + 0.31f * philox_uniform(draw.word[0]);
+        const float area = share * (float)(a->crop_height * a->crop_width);
+        const float ratio = expf(least + (most - least) * philox_uniform(draw.word[1]));
+        const int64_t height = (int64_t)lrintf(sqrtf(area * ratio)), width = (int64_t)lrintf(sqrtf(area / ratio));
+        if (height >= 1 && width >= 1 && height < a->crop_height && width < a->crop_width) {
+            clear(a, below(draw.word[2], a->crop_height - height + 1), below(draw.word[3], a->crop_width - width + 1),
+                  height, width, out);
+            return;
+        }
+    }
+}
+
 static void cut_out(const augment *a, uint64_t seed, uint32_t epoch, int64_t sample, float *out)
 {
     const philox_block draw = philox4x32(philox_counter(DRAW_CUTOUT, (uint64_t)sample, WEFT_RNG_AUGMENT, epoch), seed);
     const int64_t top = below(draw.word[0], a->crop_height) - a->cutout / 2;
     const int64_t left = below(draw.word[1], a->crop_width) - a->cutout / 2;
-    const int64_t begin = left > 0 ? left : 0;
-    const int64_t end = left + a->cutout < a->crop_width ? left + a->cutout : a->crop_width;
-    for (int64_t y = top > 0 ? top : 0; y < top + a->cutout && y < a->crop_height; ++y) {
-        memset(out + (y * a->crop_width + begin) * a->channels, 0, (size_t)((end - begin) * a->channels) * sizeof *out);
-    }
+    clear(a, top, left, a->cutout, a->cutout, out);
 }
 
 void augment_train(const augment *a, uint64_t seed, uint32_t epoch, int64_t sample, const uint8_t *pixels, float *out)
@@ -172,6 +202,9 @@ void augment_train(const augment *a, uint64_t seed, uint32_t epoch, int64_t samp
     }
     if (a->cutout > 0) {
         cut_out(a, seed, epoch, sample, out);
+    }
+    if (a->erase > 0) {
+        erase(a, seed, epoch, sample, out);
     }
 }
 

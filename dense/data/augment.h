@@ -1,15 +1,15 @@
 /*
  * dense/data/augment.h: a sample's pixels, changed at random for training, as normalised floats.
  *
- *      uint8 [height, width, c]  --crop or resized crop, flip, cutout-->  (value / 255 - mean) / deviation, float [..
- *                                                                         c]
+ *      uint8 [height, width, c]  --crop or resized crop, flip, cutout, erasing-->  (value / 255 - mean) / deviation,
+ *                                                                                  float [.. c]
  *
  * One pass, without intermediate images. The draws are a function of (seed, epoch, sample): the same pixels for any
  * number of ranks and threads. Where the sample is larger than what the network sees, an evaluation takes its centre.
  *
  * Pad, crop and flip: He et al., Deep residual learning, CVPR 2016, doi:10.1109/CVPR.2016.90. Cutout: DeVries and
  * Taylor, arXiv:1708.04552 (2017). Crops of random size: Szegedy et al., Going deeper with convolutions, CVPR 2015,
- * doi:10.1109/CVPR.2015.7298594.
+ * doi:10.1109/CVPR.2015.7298594. Erasing: Zhong et al., Random erasing data augmentation, AAAI 2020, arXiv:1708.04896.
  */
 #pragma once
 
@@ -26,6 +26,7 @@ typedef struct augment {
     int64_t pad;                      /* zero pixels (the mean) on each side, before the crop is placed at random */
     bool flip;                        /* left and right, every other time */
     int64_t cutout;                   /* side of a square that is set to the mean, centre anywhere; 0: none */
+    float erase;                      /* how often a rectangle of 2 to 33 % of the crop is set to the mean; 0: never */
     bool resized_crop;                /* instead of pad and crop: a part of the image, stretched */
     float area_least;                 /* of that part: its share of the image, up to 1; 0.08 is usual */
     float mean[AUGMENT_CHANNELS_MAX]; /* of values 0 .. 1 */

@@ -3,7 +3,8 @@
  *
  * The norm is that of all gradients together, as one vector: the synchronised ones, and those of every rank's own
  * parameters. Where it is above `most`, each is multiplied by most / (norm + 1e-6), as
- * torch.nn.utils.clip_grad_norm_ does. Gradients of blocks whose rate is 0 become 0 first. The norm is the same bits on all ranks.
+ * torch.nn.utils.clip_grad_norm_ does. Gradients of blocks whose rate is 0 become 0 first. The norm is the same bits on
+ * all ranks.
  *
  *   R. Pascanu, T. Mikolov, Y. Bengio: On the difficulty of training recurrent neural networks. ICML 2013,
  *   arXiv 1211.5063.

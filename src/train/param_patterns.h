@@ -1,8 +1,8 @@
 /*
  * train/param_patterns.h: parameters that train slower than others, or not at all, chosen by patterns of names.
  *
- * A pattern is that of a shell (* ? [a-z]) and has to fit the whole name of a parameter, such as layer1.* or *.bias. What
- * stands still keeps its bits: neither gradient nor weight decay moves it. Running statistics of norms are no
+ * A pattern is that of a shell (* ? [a-z]) and has to fit the whole name of a parameter, such as layer1.* or *.bias.
+ * What stands still keeps its bits: neither gradient nor weight decay moves it. Running statistics of norms are no
  * parameters, and go on.
  */
 #pragma once
@@ -14,8 +14,8 @@ typedef struct param_pattern_figures {
 } param_pattern_figures;
 
 /*
- * freeze: patterns, separated by commas; scales: PATTERN=X, separated by commas: X times the learning rate, of which the
- * last one that fits a name counts. Both may be "". Before training begins: every block gets its rate anew.
+ * freeze: patterns, separated by commas; scales: PATTERN=X, separated by commas: X times the learning rate, of which
+ * the last one that fits a name counts. Both may be "". Before training begins: every block gets its rate anew.
  * WEFT_ERR_USAGE: a pattern that fits no parameter, or some of those only that share a block, X is no number from 0 to
  * 1e6, or nothing is left to train; the message has names. Local.
  */

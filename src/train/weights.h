@@ -46,7 +46,7 @@ const char *weights_shape_text(int rank, const int64_t *shape, char text[SHAPE_T
  */
 weft_status weights_assign(const train_weights *weights, const char *origin, param_store *store);
 /* As weights_assign, for a training that begins: where parameters of the last layer (those whose names have the last
- * trained one's beginning up to its last dot) have another shape, all of the layer's stay as they are in the store. [out]
- * head: that beginning, "" where every parameter was set; room for PARAM_NAME_BYTES. */
+ * trained one's beginning up to its last dot) have another shape, all of the layer's stay as they are in the store.
+ * [out] head: that beginning, "" where every parameter was set; room for PARAM_NAME_BYTES. */
 weft_status weights_start(const train_weights *weights, const char *origin, param_store *store, char *head);
 void weights_destroy(train_weights *weights);

@@ -294,6 +294,9 @@ refuse 66 nowhere predict --data nowhere --checkpoint run1 --out new
 refuse 65 "made for 64 features" predict --data synth:quickstart,scale=0.01,f=32 --checkpoint run1 --out new
 [ "$before" = "$(find . | sort)" ] || fail "refused commands leave: $(diff <(echo "$before") <(find . | sort))"
 weft predict --data store --checkpoint run1 --out one --force
+weft predict run1 store --out placed
+cmp one/predictions.npy placed/predictions.npy || fail "RUN DATA has other answers than --checkpoint RUN --data DATA"
+refuse 66 "without --checkpoint the first argument is the model: " predict nothing-here --out none
 cmp run1/predictions.npy one/predictions.npy || fail "--force does not replace the predictions"
 
 # ---- ended by a signal before there are answers: no folder beside --out ----

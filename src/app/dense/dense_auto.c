@@ -283,7 +283,8 @@ weft_status dense_augment_of(const image_set *set, const weft_options *options, 
                    .width = set->width,
                    .channels = set->channels,
                    .crop_height = set->height,
-                   .crop_width = set->width};
+                   .crop_width = set->width,
+                   .erase = (float)option_real(options, OPT_RANDOM_ERASE)};
     if (kind == DENSE_AUGMENT_SHIFT || kind == DENSE_AUGMENT_FLIP || kind == DENSE_AUGMENT_CUTOUT) {
         a->pad = set->height / 8;
         a->flip = kind != DENSE_AUGMENT_SHIFT;

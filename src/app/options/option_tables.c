@@ -58,9 +58,10 @@ static const option_command commands[] = {
      "general,data,model,batches,*,prediction,scores,table,patience",
      "weft eval --data reddit.weft --checkpoint weft-run-0001\n"
      "mpirun -np 4 weft eval --data reddit.weft --checkpoint model.safetensors --split valid --format json"},
-    {NULL, "predict", "the same, and write predictions and probabilities of every row", "[DATA...]", 0, 4096,
+    {NULL, "predict", "the same, and write predictions and probabilities of every row", "[RUN] [DATA...]", 0, 4096,
      "general,data,model,batches,*,prediction,scores,predictions,table,patience",
      "mpirun -np 4 weft predict --data reddit.weft --checkpoint weft-run-0001 --out answers\n"
+     "weft predict weft-run-0001 reddit.weft\n"
      "weft predict --checkpoint weft-run-0002 --top 3 cat.jpg photos/"},
     {NULL, "explain", "say what each input adds to the answers of a model, where its kind can tell", "", 0, 0,
      "general,data,model,*,prediction,explanations,table,patience",

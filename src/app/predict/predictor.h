@@ -29,6 +29,7 @@ typedef struct predictor {
     char scratch[FILE_PATH_MAX]; /* name of a folder for generated data; whoever needs the folder makes it */
     const char **path;           /* [paths] places of the data; NULL: --data alone */
     int paths;
+    int first; /* of the arguments that is data: without --checkpoint argument 0 is the model */
 } predictor;
 
 /* work: built; it lives as long as the predictor. Local. */

@@ -17,10 +17,14 @@
 static weft_status open_model(predictor *p)
 {
     const app_context *context = p->context;
-    const char *path = option_text(p->asked, OPT_CHECKPOINT);
+    p->first = !option_is_set(p->asked, OPT_CHECKPOINT) && option_argument_count(p->asked) > 0 ? 1 : 0;
+    const char *path = p->first > 0 ? option_argument(p->asked, 0) : option_text(p->asked, OPT_CHECKPOINT);
     WEFT_CHECK(path[0] != '\0', WEFT_ERR_USAGE,
                "--checkpoint is missing: name a run folder, a checkpoint, weights.npz or a .safetensors file");
     weft_status status = comm_rank(context->comm) == 0 ? saved_model_open(path, p->asked, &p->model) : WEFT_OK;
+    if (status != WEFT_OK && p->first > 0) {
+        status = weft_fail_context(status, "without --checkpoint the first argument is the model: ");
+    }
     WEFT_TRY(comm_agree(context->comm, status));
     WEFT_TRY(saved_model_share(context->comm, &p->model));
     WEFT_TRY(comm_agree(context->comm, saved_model_options(p->model, p->asked, &p->options)));
@@ -107,14 +111,15 @@ done:
 static weft_status place_data(predictor *p)
 {
     const bool named = option_is_set(p->asked, OPT_DATA);
-    const int arguments = option_argument_count(p->asked);
+    const int arguments = option_argument_count(p->asked) - p->first;
     const int count = arguments + (named ? 1 : 0);
     if (arguments == 0) {
         return WEFT_OK;
     }
     WEFT_TRY(WEFT_NEW(&p->path, count, WEFT_MEM_GENERAL));
     for (int i = 0; i < count; ++i) {
-        p->path[i] = named && i == 0 ? option_text(p->asked, OPT_DATA) : option_argument(p->asked, i - (named ? 1 : 0));
+        p->path[i] = named && i == 0 ? option_text(p->asked, OPT_DATA)
+                                     : option_argument(p->asked, p->first + i - (named ? 1 : 0));
     }
     WEFT_TRY(option_assign(p->options, option_row_in(p->options, OPT_DATA)->name, p->path[0]));
     WEFT_CHECK(count == 1 || workload_of(p->options)->shows_answers, WEFT_ERR_USAGE,

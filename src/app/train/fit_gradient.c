@@ -7,7 +7,7 @@
 #include "app/setup/choices.h"
 #include "app/setup/second_setup.h"
 #include "app/setup/sync_setup.h"
-#include "app/train/class_counts.h"
+#include "app/workload/class_counts.h"
 #include "app/workload/class_match.h"
 #include "base/alloc.h"
 #include "base/log.h"

@@ -8,7 +8,7 @@
 
 #include "app/predict/run_threshold.h"
 #include "app/record/run_record.h"
-#include "app/train/class_counts.h"
+#include "app/workload/class_counts.h"
 #include "base/alloc.h"
 #include "base/log.h"
 

@@ -2,9 +2,9 @@
  * train/loop/class_weights.h: rows that count more or less in the loss, by their class.
  *
  * The loss of a step is sum over its rows of weight[label] * loss / sum over its rows of weight[label], over all ranks,
- * as torch.nn.functional.cross_entropy(weight=...) has it. Ranks add up the weights of a step before its loss: one more
- * message of 16 bytes. Balanced weights are rows / (classes * rows of the class), over the training rows and the classes
- * that occur, as scikit-learn's class_weight="balanced".
+ * as torch.nn.functional.cross_entropy(weight=...) has it. Ranks add up the weights of a step before its loss: one
+ * more message of 16 bytes. Balanced weights are rows / (classes * rows of the class), over the training rows and the
+ * classes that occur, as scikit-learn's class_weight="balanced".
  */
 #pragma once
 

@@ -34,8 +34,8 @@ typedef struct train_options {
     int64_t patience;   /* evaluations without a better validation score; 0: never stop early */
     double loss_scale;  /* of models that need one (train/loop/loss_scale.h): 0, which finds it, or fixed */
     double skew_guard;  /* points of accuracy that a lossy mode may lose (train/skew/skew_guard.h); 0: off */
-    /* [outputs] of TRAIN_LOSS_XENT: how much a training row of each class counts (train/loop/class_weights.h); NULL: all
-     * the same. */
+    /* [outputs] of TRAIN_LOSS_XENT: how much a training row of each class counts (train/loop/class_weights.h); NULL:
+     * all the same. */
     const double *class_weight;
     double smoothing; /* of the labels of TRAIN_LOSS_XENT in training passes, 0 to less than 1 */
     train_metric metric;

@@ -4,8 +4,8 @@
  * Accuracy counts each row once, batch by batch, and sums the counts. ROC-AUC has no such sums: it keeps the logits of
  * all batches, and ranks sort one 8-byte record a row by score among them (train/score/area_over_ranks.h), ties at
  * half (J. Hanley, B. McNeil, Radiology 143(1), 1982, doi:10.1148/radiology.143.1.7063747). With several tasks it is
- * the mean over the tasks that have both classes, as OGB does; with more than two classes it is the mean over the classes
- * of each against all others, by probability, as scikit-learn's roc_auc_score with multi_class="ovr" has it.
+ * the mean over the tasks that have both classes, as OGB does; with more than two classes it is the mean over the
+ * classes of each against all others, by probability, as scikit-learn's roc_auc_score with multi_class="ovr" has it.
  *
  *      metrics_begin, metrics_add for each batch, metrics_end
  *

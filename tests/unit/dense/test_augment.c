@@ -163,6 +163,45 @@ static void test_cutout_is_a_square(void **state)
     ASSERT_NEAR((double)whole / DRAWS, 7.0 * 9 / 99, 0.05);
 }
 
+/* Rectangles inside the image, as often as asked, of 2 to 33 % of it, and of all shapes that fit. */
+static void test_erased_is_a_rectangle(void **state)
+{
+    int erased = 0, tall = 0, wide = 0;
+    double least = 1.0, most = 0.0;
+    augment a = as_it_is();
+    (void)state;
+    make_image();
+    a.erase = 0.5f;
+    for (int64_t sample = 0; sample < DRAWS; ++sample) {
+        int low[2] = {HEIGHT, WIDTH}, high[2] = {-1, -1}, cut = 0;
+        augment_train(&a, 7, 1, sample, image, out);
+        for (int p = 0; p < PIXELS; ++p) {
+            const int at[2] = {p / WIDTH, p % WIDTH};
+            for (int k = 0; k < 2 && out[p * CHANNELS + 2] == 0.0f; ++k) {
+                low[k] = at[k] < low[k] ? at[k] : low[k];
+                high[k] = at[k] > high[k] ? at[k] : high[k];
+                cut += k;
+            }
+        }
+        const int height = high[0] - low[0] + 1, width = high[1] - low[1] + 1;
+        if (cut > 0) {
+            assert_int_equal(cut, height * width);
+            assert_true(height < HEIGHT && width < WIDTH);
+            erased += 1;
+            tall += height > width;
+            wide += width > height;
+            least = fmin(least, (double)cut / PIXELS);
+            most = fmax(most, (double)cut / PIXELS);
+        }
+    }
+    ASSERT_NEAR((double)erased / DRAWS, 0.5, 0.05);
+    assert_true(tall > erased / 4 && wide > erased / 4);
+    ASSERT_NEAR(least, 0.02, 0.015); /* sides are whole pixels */
+    ASSERT_NEAR(most, 0.33, 0.05);
+    a.erase = 1.5f;
+    ASSERT_STATUS(augment_check(&a), WEFT_ERR_USAGE);
+}
+
 /* A ramp stretched stays a ramp within its part; parts have shares of the area between the least and all. */
 static void test_parts_are_stretched(void **state)
 {
@@ -219,10 +258,10 @@ static void test_bad_settings_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values_are_normalised),    cmocka_unit_test(test_the_centre_is_taken_to_evaluate),
-        cmocka_unit_test(test_crops_and_flips),          cmocka_unit_test(test_draws_are_keyed),
-        cmocka_unit_test(test_cutout_is_a_square),       cmocka_unit_test(test_parts_are_stretched),
-        cmocka_unit_test(test_bad_settings_are_refused),
+        cmocka_unit_test(test_values_are_normalised), cmocka_unit_test(test_the_centre_is_taken_to_evaluate),
+        cmocka_unit_test(test_crops_and_flips),       cmocka_unit_test(test_draws_are_keyed),
+        cmocka_unit_test(test_erased_is_a_rectangle), cmocka_unit_test(test_cutout_is_a_square),
+        cmocka_unit_test(test_parts_are_stretched),   cmocka_unit_test(test_bad_settings_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

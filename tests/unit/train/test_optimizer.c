@@ -1,7 +1,8 @@
 /*
  * Optimisers, groups of parameters and a replica of them: what a few steps make of every parameter is compared with
  * the same rules written out in double precision here, with clipped gradients and averaged weights and without, over
- * ranks, with buckets that cut blocks, behind the next forward pass or not. A rank's own block is nobody else's business.
+ * ranks, with buckets that cut blocks, behind the next forward pass or not. A rank's own block is nobody else's
+ * business.
  */
 #include <math.h>
 

@@ -1,5 +1,5 @@
-/* app/train/class_counts.c: see app/train/class_counts.h. */
-#include "app/train/class_counts.h"
+/* app/workload/class_counts.c: see app/train/class_counts.h. */
+#include "app/workload/class_counts.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* app/train/class_counts.h: labelled rows of each class. */
+/* app/workload/class_counts.h: labelled rows of each class. */
 #pragma once
 
 #include "app/workload/workload.h"
