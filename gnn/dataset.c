@@ -274,6 +274,18 @@ weft_status gnn_load_sparse_features(weft_comm *comm, weft_hal *hal, const weft_
 
 /* ---- labels ---- */
 
+bool gnn_labels_are_numbers(const weft_graph *graph)
+{
+    int64_t v = 0;
+    if (graph->target == NULL || graph->tasks != 1) {
+        return false;
+    }
+    while (v < graph->vertices && (isnan(graph->target[v]) || graph->target[v] == 0.0F || graph->target[v] == 1.0F)) {
+        v += 1;
+    }
+    return v < graph->vertices;
+}
+
 static weft_status check_labels(const weft_graph *graph, train_loss loss)
 {
     WEFT_CHECK(graph->label != NULL || graph->target != NULL, WEFT_ERR_DATA,
@@ -282,6 +294,14 @@ static weft_status check_labels(const weft_graph *graph, train_loss loss)
                "%s has no train/valid/test split: convert it again with " FLAG_SPLIT " FILE or " FLAG_RANDOM_SPLIT
                " 60/20/20",
                graph->name);
+    const bool numbers = gnn_labels_are_numbers(graph);
+    WEFT_CHECK(numbers == (loss == TRAIN_LOSS_VALUE), WEFT_ERR_USAGE,
+               numbers ? "%s has labels that are numbers: use " FLAG_LOSS " squared, absolute or huber"
+                       : "%s has no labels that are numbers: " FLAG_LOSS " xent is for classes, bce for binary tasks",
+               graph->name);
+    if (numbers) {
+        return WEFT_OK;
+    }
     WEFT_CHECK(loss == TRAIN_LOSS_BCE || graph->label != NULL, WEFT_ERR_USAGE,
                "%s has %lld binary tasks: use " FLAG_LOSS " bce", graph->name, (long long)graph->tasks);
     WEFT_CHECK(loss == TRAIN_LOSS_XENT || graph->target != NULL || graph->classes == 2, WEFT_ERR_USAGE,

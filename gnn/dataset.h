@@ -36,6 +36,8 @@ weft_status gnn_load_features(weft_comm *comm, const weft_graph *graph, const we
 weft_status gnn_load_sparse_features(weft_comm *comm, weft_hal *hal, const weft_graph *graph, const weft_part *part,
                                      gnn_feature_scaling scaling, tensor_features *features);
 
+/* Returns true if the labels are numbers: one column of tasks in which other values than 0 and 1 stand. */
+bool gnn_labels_are_numbers(const weft_graph *graph);
 /* Labels and splits of the owned rows; counts over all ranks. Integer labels with two classes become one binary task
  * under TRAIN_LOSS_BCE. class_of: class of each integer label in the store, or -1 for a label that counts as none;
  * NULL: the label itself. WEFT_ERR_DATA when the store has no labels or splits; WEFT_ERR_USAGE when the loss does not

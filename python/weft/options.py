@@ -67,9 +67,10 @@ class TrainOptions(TypedDict, total=False):
         --precision f16: the gradient of the loss is multiplied by X, and those of the weights divided by it again, so
         that small ones are not lost in between; auto = 32768 at first, half of it whenever a gradient gets too large,
         whose step is skipped, twice as much after 2000 steps without
-    loss: one of auto, xent, bce, squared, absolute, quantile, poisson, rank; default auto
-        cross-entropy, binary cross-entropy, or, of targets that are numbers, squared error, absolute error, a
-        quantile, counts (poisson), or the order of the rows of a group (rank); auto follows the labels
+    loss: one of auto, xent, bce, squared, absolute, quantile, poisson, rank, huber; default auto
+        cross-entropy, binary cross-entropy, or, of targets that are numbers, squared error (half of it), absolute
+        error, huber (squared up to an error of 1, then absolute: networks on graphs), a quantile, counts (poisson),
+        or the order of the rows of a group (rank); auto follows the labels
     label_smoothing: 0 to 0.999; default 0
         cross-entropy of training: the label of a row takes 1 - X of the answer and all classes share X evenly
         (Szegedy et al. 2016); the loss that is told is this one, scores are not touched
@@ -453,6 +454,8 @@ class TrainOptions(TypedDict, total=False):
         how training images are varied: shift = padded by an eighth and cropped; flip = shift, and mirrored; cutout =
         flip, and a square of a quarter hidden; crop = a part of random size, mirrored; auto = none for grey images,
         flip for small ones, crop for large ones
+    random_erase: 0 to 1; default 0
+        after what --augment does, set a rectangle of 2 to 33 % of a training image to the mean, with this probability
     norm_over: one of all, own; default all
         statistics of batch norm: over the images of a batch on all ranks, so that any number of ranks computes the
         same; own = over each rank's, without messages
@@ -756,6 +759,7 @@ class TrainOptions(TypedDict, total=False):
     valid_images: int
     data_format: str
     augment: str
+    random_erase: float
     norm_over: str
     convolution: str
     network: str

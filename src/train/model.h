@@ -156,7 +156,8 @@ typedef enum train_loss { TRAIN_LOSS_XENT, TRAIN_LOSS_BCE, TRAIN_LOSS_VALUE } tr
     X(LOSS_ABSOLUTE, "absolute")                                                                                       \
     X(LOSS_QUANTILE, "quantile")                                                                                       \
     X(LOSS_POISSON, "poisson")                                                                                         \
-    X(LOSS_RANK, "rank")
+    X(LOSS_RANK, "rank")                                                                                               \
+    X(LOSS_HUBER, "huber")
 typedef enum loss_choice { LOSS_CHOICES(CHOICE_VALUE) } loss_choice;
 
 /* Element type of activations and their gradients; parameters are float32 beside bf16 and f16. */

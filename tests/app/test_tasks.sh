@@ -113,6 +113,29 @@ for metric in f1 top5 rocauc; do
     values test ${metric}1 | awk '{seen += $1 > 0 && $1 <= 1} END {exit seen != 2}' || fail "$metric: $(values test ${metric}1)"
 done
 
+# ---- vertices with numbers ----
+python3 - <<'MAKE'
+import random
+random.seed(4)
+n, x = 200, [[random.gauss(0, 1) for _ in range(4)] for _ in range(200)]
+open("edges.txt", "w").writelines(f"{random.randrange(n)} {random.randrange(n)}\n" for _ in range(800))
+open("x.csv", "w").writelines(",".join(f"{v:.5f}" for v in row) + "\n" for row in x)
+open("y.csv", "w").writelines("nan\n" if v % 20 == 0 else f"{2 * x[v][0] + x[v][1]:.5f}\n" for v in range(n))
+open("z.csv", "w").writelines(f"{v % 2}\n" for v in range(n))
+MAKE
+ok "$weft" convert edges.txt --vertices 200 --features x.csv --labels y.csv --number-labels --random-split 60/20/20 --out numbers
+for ranks in 1 3; do
+    ok ranks $ranks "$weft" train --data numbers --loss huber --metric r2 --epochs 40 --threads 1 --pin off --quiet --reproducible \
+        --run-dir numbers$ranks
+done
+same loss numbers1 numbers3 40 1e-4
+same test numbers1 numbers3 40 1e-3
+values test numbers1 | tail -1 | awk '{exit !($1 > 0.5)}' || fail "R2 of numbers: $(values test numbers1 | tail -1)"
+ok "$weft" predict numbers1 numbers --out answers --threads 1 --pin off --quiet
+refused 65 "every label is 0 or 1" "$weft" convert edges.txt --vertices 200 --labels z.csv --number-labels --out refused
+refused 2 "use --loss squared, absolute or huber" "$weft" train --data numbers --loss bce --run-dir refused --quiet
+refused 2 "no labels that are numbers" "$weft" train "${graph[@]}" --loss squared --run-dir refused
+
 # ---- refusals ----
 refused 2 "of 4 classes every answer is among the first 5" "$weft" train --data synth:images,n=20,size=28,classes=4,test=10 \
     --model lenet --metric top5 --run-dir refused --quiet

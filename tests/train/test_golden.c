@@ -28,9 +28,10 @@ typedef struct golden_case {
     gnn_config config;
     weft_dtype dtype;
     const char *backend;
-    double tolerance; /* relative, of losses; absolute, of logits and gradients */
-    bool modern;      /* AdamW and what else gcn-adamw has */
-    bool balanced;    /* classes weigh by their rows */
+    double tolerance;    /* relative, of losses; absolute, of logits and gradients */
+    bool modern;         /* AdamW and what else gcn-adamw has */
+    bool balanced;       /* classes weigh by their rows */
+    loss_choice numbers; /* the loss of targets that are numbers; LOSS_AUTO: classes */
 } golden_case;
 
 static npy_array read_member(npz_file *npz, const char *name)
@@ -208,6 +209,21 @@ static void balance(const weft_graph *graph, double weight[5])
     class_weights_balance(count, 5, weight);
 }
 
+/* Half the sum of a vertex' features. */
+static float *numbers_of(const weft_graph *graph)
+{
+    float *target = calloc((size_t)graph->vertices, sizeof *target);
+    assert_non_null(target);
+    for (int64_t v = 0; v < graph->vertices; ++v) {
+        double sum = 0.0;
+        for (int64_t j = 0; j < graph->features; ++j) {
+            sum += (double)graph->feature[v * graph->features + j];
+        }
+        target[v] = (float)(0.5 * sum);
+    }
+    return target;
+}
+
 static train_options training_of(const golden_case *c, const train_weights *initial)
 {
     train_options training = {
@@ -248,6 +264,13 @@ static weft_status golden_rank(weft_comm *comm, void *argument)
     snprintf(weights, sizeof weights, "/tmp/weft-golden-%ld-%d.npz", (long)getpid(), comm_rank(comm));
     ASSERT_OK(npz_open(path, &npz));
     weft_graph weighted = *graph;
+    float *target = NULL;
+    if (c->numbers != LOSS_AUTO) {
+        target = numbers_of(graph);
+        weighted.label = NULL;
+        weighted.target = target;
+        weighted.tasks = 1;
+    }
     npy_array weight = {0};
     if (npz_find(npz, "edge_weight") >= 0) {
         weight = read_member(npz, "edge_weight");
@@ -260,10 +283,11 @@ static weft_status golden_rank(weft_comm *comm, void *argument)
     ASSERT_OK(gnn_model_create(comm, hal, c->dtype, &c->config, &part, NULL, HAL_SPMM_AUTO, model));
     weft_tensor features = gnn_model_features(model);
     ASSERT_OK(gnn_load_features(comm, graph, &part, GNN_SCALE_NONE, NULL, &features));
-    ASSERT_OK(gnn_load_labels(comm, hal, graph, &part, TRAIN_LOSS_XENT, NULL, &labels));
+    ASSERT_OK(gnn_load_labels(comm, hal, &weighted, &part, c->numbers != LOSS_AUTO ? TRAIN_LOSS_VALUE : TRAIN_LOSS_XENT,
+                              NULL, &labels));
     ASSERT_OK(gnn_model_prepare(model));
     write_initial(model, npz, weights);
-    if (!c->balanced) {
+    if (!c->balanced && c->numbers == LOSS_AUTO) {
         check_first_pass(comm, c, model, &labels.targets, &part, npz);
     }
 
@@ -283,6 +307,10 @@ static weft_status golden_rank(weft_comm *comm, void *argument)
     train_options training = training_of(c, initial);
     balance(graph, of_class);
     training.class_weight = c->balanced ? of_class : NULL;
+    if (c->numbers != LOSS_AUTO) {
+        training.value_loss = c->numbers;
+        training.metric = TRAIN_METRIC_R2;
+    }
     train_result result;
     const train_source source = source_whole(&labels.targets);
     ASSERT_OK(train_loop(comm, hal, &model->interface, &source, &training, &observer, &result));
@@ -298,6 +326,7 @@ static weft_status golden_rank(weft_comm *comm, void *argument)
     npy_array_free(&valid);
     npy_array_free(&weight);
     labels_destroy(&labels);
+    free(target);
     gnn_model_destroy(model);
     free(model);
     part_destroy(&part);
@@ -315,7 +344,7 @@ static void run_golden(golden_case c, int ranks)
     c.config.layers = c.config.layers > 0 ? c.config.layers : 2;
     c.config.inputs = graph.graph.features;
     c.config.hidden = c.config.hidden > 0 ? c.config.hidden : 16;
-    c.config.outputs = 5;
+    c.config.outputs = c.numbers != LOSS_AUTO ? 1 : 5;
     ASSERT_OK(comm_thread_run(ranks, golden_rank, &c));
     for (int i = 0; i < 5; ++i) {
         npy_array_free(&graph.array[i]);
@@ -382,6 +411,23 @@ static void test_three_ranks(void **state)
     run_all(WEFT_DTYPE_F64, "ref", 3, 1e-6);
 }
 
+/* Answers that are numbers are float32. */
+static void test_numbers(void **state)
+{
+    (void)state;
+    static const golden_case losses[] = {{.file = "gcn-squared.npz", .numbers = LOSS_SQUARED},
+                                         {.file = "gcn-absolute.npz", .numbers = LOSS_ABSOLUTE},
+                                         {.file = "gcn-huber.npz", .numbers = LOSS_HUBER}};
+    for (int i = 0; i < 9; ++i) {
+        golden_case c = losses[i % 3];
+        c.config.kind = GNN_GCN;
+        c.dtype = WEFT_DTYPE_F32;
+        c.backend = i == 4 ? "shadow" : "cpu";
+        c.tolerance = 5e-5;
+        run_golden(c, 1 + i / 3);
+    }
+}
+
 /* As networks on images are held to it. */
 static void test_bfloat16(void **state)
 {
@@ -408,6 +454,7 @@ int main(void)
         cmocka_unit_test(test_single_fast_backend),
         cmocka_unit_test(test_single_device_memory),
         cmocka_unit_test(test_three_ranks),
+        cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_bfloat16),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,6 +45,7 @@ typedef struct raw_graph {
     bool takes_ids;                       /* those two could be given */
     const char *tables[READER_TABLES];    /* files for the vertices that are given with the edges; NULL: none */
     int64_t asked_classes;                /* --classes; 0 = not given */
+    bool numbers;                         /* --number-labels */
     const char *split_name;               /* --split-name, or NULL */
     bool split_elsewhere;                 /* another option gives the split: that of the input does not matter */
     bool weighs;                          /* --edge-weights names the input */
@@ -107,6 +108,7 @@ typedef struct convert_options {
     int64_t first_id;       /* of an edge list: what it calls vertex 0 */
     bool relabel;           /* of an edge list: vertices are its ids in their order, whatever they are */
     int64_t classes;        /* of the labels, whose ids stay as they are; 0 = the largest + 1 */
+    bool number_labels;     /* labels are one column of numbers */
     const char *split_name; /* which folder below split/ of an OGB data set; NULL = the only one */
 } convert_options;
 

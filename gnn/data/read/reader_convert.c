@@ -360,6 +360,7 @@ weft_status reader_convert(const char *input, const char *store, const convert_o
         .takes_ids = format->takes_ids,
         .tables = {features_are_made(options) ? NULL : options->feature_path, options->label_path, options->split_path},
         .asked_classes = options->label_path != NULL ? 0 : options->classes,
+        .numbers = options->label_path == NULL && options->number_labels,
         .split_name = options->split_name,
         .split_elsewhere = options->split_path != NULL || options->random_split != NULL,
         .weighs = options->weight_path != NULL && strcmp(weights_path(input, options), input) == 0,
@@ -372,6 +373,7 @@ weft_status reader_convert(const char *input, const char *store, const convert_o
     read = true;
     WEFT_TRY_GOTO(format->takes_vertices ? reader_vertices_settle(input, &raw) : WEFT_OK, status, done);
     raw.asked_classes = options->classes;
+    raw.numbers = options->number_labels;
     status = reader_attach(options, &raw);
     if (status != WEFT_OK) {
         status = status == WEFT_ERR_DATA && format->takes_vertices ? reader_vertices_hint(input, &raw, status) : status;
@@ -380,6 +382,11 @@ weft_status reader_convert(const char *input, const char *store, const convert_o
     WEFT_CHECK_GOTO(options->classes == 0 || raw.label != NULL, status, done, WEFT_ERR_USAGE,
                     FLAG_CLASSES " %" PRId64 ": %s has %s", options->classes, input,
                     raw.target != NULL ? "binary tasks instead of classes" : "no labels");
+    WEFT_CHECK_GOTO(!options->number_labels || (raw.target != NULL && raw.tasks == 1), status, done, WEFT_ERR_USAGE,
+                    FLAG_NUMBER_LABELS ": %s has %s; give a file of numbers with " FLAG_LABELS, input,
+                    raw.label != NULL    ? "classes"
+                    : raw.target != NULL ? "binary tasks"
+                                         : "no labels");
     WEFT_TRY_GOTO(reader_settle_sparse(input, &raw), status, done);
     WEFT_TRY_GOTO(choose_split(input, options->split_index, &raw), status, done);
     status = write_store(input, store, options, format, &raw);

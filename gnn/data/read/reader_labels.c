@@ -270,9 +270,35 @@ static bool has_both_labels(const float *values, int64_t rows, int64_t columns)
     return false;
 }
 
+/* A task with one column, whose values are any. */
+static weft_status take_numbers(const char *name, int64_t columns, float **values, raw_graph *raw)
+{
+    int64_t labelled = 0, binary = 0;
+    WEFT_CHECK(columns == 1 && raw->asked_classes == 0, WEFT_ERR_USAGE,
+               FLAG_NUMBER_LABELS " is for one column of numbers: %s has %" PRId64 "%s", name, columns,
+               raw->asked_classes > 0 ? ", and " FLAG_CLASSES " says that they are classes" : "");
+    for (int64_t v = 0; v < raw->vertices; v++) {
+        const float value = (*values)[v];
+        WEFT_CHECK(!isinf(value), WEFT_ERR_DATA, "%s: row %" PRId64 ": %g is not finite (nan = unlabelled)", name, v,
+                   (double)value);
+        labelled += !isnan(value);
+        binary += value == 0.0F || value == 1.0F;
+    }
+    WEFT_CHECK(labelled > binary, WEFT_ERR_DATA, "%s: " FLAG_NUMBER_LABELS ": %s", name,
+               labelled == 0 ? "no vertex has a label" : "every label is 0 or 1: leave it out, these are two classes");
+    drop_labels(raw);
+    raw->target = *values;
+    raw->tasks = 1;
+    *values = NULL;
+    return WEFT_OK;
+}
+
 weft_status reader_take_real_labels(const char *name, int64_t columns, float **values, bool from_one, raw_graph *raw)
 {
     WEFT_CHECK(columns >= 1, WEFT_ERR_DATA, "%s: no column of labels", name);
+    if (raw->numbers) {
+        return take_numbers(name, columns, values, raw);
+    }
     if (columns == 1) {
         return take_classes(name, *values, from_one, raw);
     }
@@ -315,7 +341,7 @@ weft_status reader_take_label_array(const char *name, const npy_array *array, ra
                "weft.store in Python, or numpy.unique(labels, return_inverse=True)[1] makes numbers of them",
                name);
     int64_t columns = header->dims == 2 ? header->shape[1] : 1;
-    if (columns == 1 && header->kind != 'f') {
+    if (columns == 1 && header->kind != 'f' && !raw->numbers) {
         int64_t *whole;
         WEFT_TRY(npy_array_to_i64(name, array, &whole));
         weft_status status = reader_take_labels(name, whole, true, raw);

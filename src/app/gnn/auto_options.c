@@ -249,9 +249,11 @@ static weft_status decide_second(weft_options *options, const gnn_facts *facts)
 static weft_status decide_loss(weft_options *options, const weft_graph *graph)
 {
     const bool labelled = graph->label != NULL || graph->target != NULL;
-    return labelled && option_is_auto(options, OPT_LOSS)
-               ? option_decide(options, OPT_LOSS, graph->target != NULL ? "bce" : "xent")
-               : WEFT_OK;
+    return labelled && option_is_auto(options, OPT_LOSS) ? option_decide(options, OPT_LOSS,
+                                                                         gnn_labels_are_numbers(graph) ? "squared"
+                                                                         : graph->target != NULL       ? "bce"
+                                                                                                       : "xent")
+                                                         : WEFT_OK;
 }
 
 static weft_status decide(weft_options *options, const weft_graph *graph, const gnn_facts *facts, bool training)

@@ -122,7 +122,7 @@ weft_status gnn_smooth(workload *work, const weft_options *asked, float *logits)
                                      .smooth_alpha = option_real(asked, OPT_SMOOTH_ALPHA),
                                      .iterations = (int)option_int(asked, OPT_SMOOTH_ITERATIONS)};
     WEFT_CHECK(targets->loss == TRAIN_LOSS_XENT, WEFT_ERR_USAGE,
-               FLAG_SMOOTH " spreads classes; graph %s has binary tasks: leave it out", work->name);
+               FLAG_SMOOTH " spreads classes; graph %s has binary tasks or numbers: leave it out", work->name);
     WEFT_CHECK(targets->counted[TRAIN_SPLIT_TRAIN] > 0, WEFT_ERR_DATA,
                FLAG_SMOOTH " needs labels of training vertices, of which graph %s has none: leave it out, or take the "
                            "store that the model was trained on",

@@ -51,9 +51,11 @@ train_loss gnn_loss_asked(const weft_options *o, const weft_graph *graph)
 {
     const loss_choice choice = option_choice(o, OPT_LOSS);
     if (choice == LOSS_AUTO) {
-        return graph->target != NULL ? TRAIN_LOSS_BCE : TRAIN_LOSS_XENT;
+        return gnn_labels_are_numbers(graph) ? TRAIN_LOSS_VALUE
+               : graph->target != NULL       ? TRAIN_LOSS_BCE
+                                             : TRAIN_LOSS_XENT;
     }
-    return choice == LOSS_XENT ? TRAIN_LOSS_XENT : TRAIN_LOSS_BCE;
+    return choice == LOSS_XENT ? TRAIN_LOSS_XENT : choice == LOSS_BCE ? TRAIN_LOSS_BCE : TRAIN_LOSS_VALUE;
 }
 
 int64_t gnn_outputs_of(const weft_options *o, const weft_graph *graph)
@@ -68,8 +70,10 @@ static weft_status check_data(const workload *work, bool labels_needed)
 {
     const gnn_job *job = work->self;
     const weft_graph *graph = &job->data.graph;
-    WEFT_CHECK(option_choice(work->context->options, OPT_LOSS) <= LOSS_BCE, WEFT_ERR_UNSUPPORTED,
-               FLAG_LOSS " %s: vertices have classes (xent) or binary tasks (bce); trees learn numbers",
+    const loss_choice loss = option_choice(work->context->options, OPT_LOSS);
+    WEFT_CHECK(loss <= LOSS_ABSOLUTE || loss == LOSS_HUBER, WEFT_ERR_UNSUPPORTED,
+               FLAG_LOSS " %s: vertices have classes (xent), binary tasks (bce) or numbers (squared, absolute, huber); "
+                         "the others are of trees",
                option_text(work->context->options, OPT_LOSS));
     WEFT_CHECK(
         graph->features > 0, WEFT_ERR_DATA,

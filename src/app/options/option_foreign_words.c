@@ -54,11 +54,13 @@ const option_foreign app_foreigns[] = {
      "--init-weights MODEL starts from the weights of another, --freeze PATTERN keeps parameters as they are, and "
      "--lr-scale PATTERN=X gives them a rate of their own"},
     {"task,task-type,problem-type,problem,prediction-type",
-     "there is no such choice: classes of rows are learnt, and binary tasks (ROC-AUC), and numbers by trees (--loss "
-     "squared); no links, no whole graphs"},
+     "there is no such choice: classes of rows are learnt, binary tasks (ROC-AUC), and numbers of vertices and of "
+     "table "
+     "rows (--loss squared); no links, no whole graphs"},
     {"link-prediction,graph-classification,regression,edge-prediction,node-classification",
-     "classes of rows are learnt, and binary tasks, and numbers by trees (--loss squared); there are no links and no "
-     "whole graphs"},
+     "classes of rows are learnt, binary tasks, and numbers of vertices and of table rows (--loss squared); there are "
+     "no "
+     "links and no whole graphs"},
     {"wandb,use-wandb,wandb-project,wandb-entity,wandb-name,mlflow,neptune,comet,clearml,logger,report-to,track,"
      "tracking-uri",
      "there is no W&B and no MLflow in the program: --tensorboard writes its files, and docs/howto-report.md has a "
@@ -93,8 +95,8 @@ const option_foreign_value app_foreign_values[] = {
     {OPT_LR, "auto,find,finder",
      "there is no finder of rates: a number; --recipe has published ones, --schedule lowers it"},
     {OPT_EPOCHS, "auto,inf", "a number; --patience N ends a run after N evaluations without a better one"},
-    {OPT_LOSS, "huber,smooth-l1,fair,mape,gamma,tweedie,gammaloss,cox",
-     "of targets that are numbers there are squared, absolute, quantile and poisson"},
+    {OPT_LOSS, "fair,mape,gamma,tweedie,gammaloss,cox",
+     "of targets that are numbers there are squared, absolute, huber, quantile and poisson"},
     {OPT_LOSS, "focal,weighted,dice,hinge,triplet,contrastive,margin,kl,kld,kldiv",
      "there is no such loss: xent (classes) and bce (binary tasks); --label-smoothing X softens xent"},
     {OPT_METRIC, "f1-micro,micro-f1,precision,recall,map,mrr,hits,hits@10,ap",
@@ -145,6 +147,7 @@ const option_synonym app_synonyms[] = {
     {OPT_LOSS, "binary:logistic,binary,multi:softprob,multi:softmax,multiclass,logistic", "xent"},
     {OPT_LOSS, "mse,l2,rmse,regression,reg:squarederror,regression-l2,squared-error", "squared"},
     {OPT_LOSS, "mae,l1,reg:absoluteerror,regression-l1,absolute-error", "absolute"},
+    {OPT_LOSS, "smooth-l1,smoothl1loss,huberloss", "huber"},
     {OPT_LOSS, "reg:quantileerror,pinball", "quantile"},
     {OPT_LOSS, "count:poisson", "poisson"},
     {OPT_LOSS, "rank:ndcg,lambdarank,lambdamart", "rank"},

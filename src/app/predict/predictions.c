@@ -15,6 +15,7 @@ static train_metric metric_of_loss(loss_choice loss)
            : loss == LOSS_QUANTILE ? TRAIN_METRIC_PINBALL
            : loss == LOSS_POISSON  ? TRAIN_METRIC_DEVIANCE
            : loss == LOSS_RANK     ? TRAIN_METRIC_NDCG
+           : loss == LOSS_HUBER    ? TRAIN_METRIC_RMSE
                                    : TRAIN_METRIC_ACCURACY;
 }
 

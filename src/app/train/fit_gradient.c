@@ -107,6 +107,7 @@ static weft_status loop_options(const workload *work, const saved_model *initial
         .skew_guard = option_real(o, OPT_SKEW_GUARD),
         .smoothing = option_real(o, OPT_LABEL_SMOOTHING),
         .metric = services->metric,
+        .value_loss = option_choice(o, OPT_LOSS) == LOSS_AUTO ? LOSS_SQUARED : option_choice(o, OPT_LOSS),
         .sync = sync_options_of(o, work->ops->shards),
         .optimizer = {.kind = option_choice(o, OPT_OPTIMIZER),
                       .weight_decay = option_real(o, OPT_WEIGHT_DECAY),

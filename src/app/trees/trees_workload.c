@@ -223,6 +223,8 @@ static weft_status trees_plan(workload *work, const char *folder, int64_t output
     WEFT_CHECK(!ranks || grouped || !work->labelled, WEFT_ERR_DATA,
                "%s: " FLAG_LOSS " rank orders rows within groups: %s COLUMN names the column that says them",
                work->name, FLAG_GROUP_COLUMN);
+    WEFT_CHECK(option_choice(work->context->options, OPT_LOSS) != LOSS_HUBER, WEFT_ERR_UNSUPPORTED,
+               FLAG_LOSS " huber: trees learn numbers by squared or absolute errors, quantile or poisson");
     WEFT_CHECK(option_choice(work->context->options, OPT_LOSS) != LOSS_BCE, WEFT_ERR_UNSUPPORTED,
                FLAG_LOSS " %s: trees tell classes apart by xent", option_text(work->context->options, OPT_LOSS));
     WEFT_CHECK(work->context->device_ranks == 0, WEFT_ERR_UNSUPPORTED,

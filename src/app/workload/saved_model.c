@@ -462,17 +462,6 @@ static weft_status show_scaling(saved_model *model, const workload_ops *ops)
     return ops->show_moments != NULL ? ops->show_moments(model) : WEFT_OK;
 }
 
-static weft_status check_metric(const saved_model *model)
-{
-    const weft_options *known = model->known;
-    const bool auc = option_is_set(known, OPT_METRIC) && option_choice(known, OPT_METRIC) == METRIC_ROCAUC;
-    WEFT_CHECK(!auc || option_choice(known, OPT_LOSS) != LOSS_XENT || model->outputs == 2, WEFT_ERR_DATA,
-               "%s: its description says --metric rocauc, which needs two classes or binary tasks, and the weights "
-               "answer with %lld classes",
-               model->path, (long long)model->outputs);
-    return WEFT_OK;
-}
-
 /* A whole model alone does not say its kind to the options, and another kind would look for weights in it. */
 static weft_status check_kind(const saved_model *model, const workload_ops *ops)
 {
@@ -492,7 +481,6 @@ weft_status saved_model_open(const char *path, const weft_options *given, saved_
     WEFT_TRY(check_kind(*model, ops));
     WEFT_TRY(ops->recognise(*model, given));
     WEFT_TRY(show_scaling(*model, ops));
-    WEFT_TRY(check_metric(*model));
     return check_given(*model, given);
 }
 

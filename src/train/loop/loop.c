@@ -12,7 +12,7 @@
 #include "train/checkpoint/keeper_state.h"
 #include "train/loop/class_weights.h"
 #include "train/loop/plateau.h"
-#include "train/loop/squared_loss.h"
+#include "train/loop/value_loss.h"
 #include "train/skew/skew_guard.h"
 #include "train/tap.h"
 #include "train/train_options.def"
@@ -57,6 +57,10 @@ static weft_status loop_create(loop *l)
         FLAG_CLIP_NORM ", " FLAG_EMA " and " FLAG_SCHEDULE " plateau do not reach rows of embeddings, which this "
                        "model trains beside its parameters: leave them out");
     l->weights.of_class = l->options->class_weight;
+    const loss_choice kind = l->options->value_loss;
+    WEFT_CHECK(l->source->loss != TRAIN_LOSS_VALUE || kind == LOSS_SQUARED || kind == LOSS_ABSOLUTE ||
+                   kind == LOSS_HUBER,
+               WEFT_ERR_UNSUPPORTED, FLAG_LOSS ": networks learn numbers by squared, absolute or huber");
     const metrics_desc scores = {.metric = l->options->metric,
                                  .loss = l->source->loss,
                                  .outputs = l->source->outputs,
@@ -140,7 +144,7 @@ static weft_status loss_and_gradient(loop *l, const train_targets *t, weft_tenso
         return tensor_softmax_xent(logits, t->label, &rows, &l->loss, logits);
     }
     if (t->loss == TRAIN_LOSS_VALUE) {
-        return squared_loss(t, rows.scale, &l->loss, logits);
+        return value_loss(t, l->options->value_loss, rows.scale, &l->loss, logits);
     }
     return tensor_bce_logits(logits, t->target, &rows, &l->loss, logits);
 }

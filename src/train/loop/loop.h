@@ -37,7 +37,8 @@ typedef struct train_options {
     /* [outputs] of TRAIN_LOSS_XENT: how much a training row of each class counts (train/loop/class_weights.h); NULL:
      * all the same. */
     const double *class_weight;
-    double smoothing; /* of the labels of TRAIN_LOSS_XENT in training passes, 0 to less than 1 */
+    loss_choice value_loss; /* of TRAIN_LOSS_VALUE (train/loop/value_loss.h): squared, absolute or huber */
+    double smoothing;       /* of the labels of TRAIN_LOSS_XENT in training passes, 0 to less than 1 */
     train_metric metric;
     sync_options sync; /* momentum is the optimiser's; warmup counts epochs */
     optimizer_options optimizer;

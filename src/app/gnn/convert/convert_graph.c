@@ -73,6 +73,7 @@ static weft_status make_store(const weft_options *options, const char *input, co
         .first_id = option_int(options, OPT_FIRST_ID),
         .relabel = option_flag(options, OPT_RELABEL),
         .classes = option_int(options, OPT_CLASSES),
+        .number_labels = option_flag(options, OPT_NUMBER_LABELS),
         .split_name = text_or_null(options, OPT_SPLIT_NAME),
     };
     return reader_convert(input, store, &convert);

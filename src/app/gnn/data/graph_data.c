@@ -486,7 +486,9 @@ weft_status graph_data_open(const app_context *context, const char *folder, grap
     log_info("graph %s: %lld vertices, %lld edges (%s%s), %lld features, %lld %s", g->name, (long long)g->vertices,
              (long long)g->edges, g->symmetric ? "symmetric" : "directed", g->weight != NULL ? ", weighted" : "",
              (long long)g->features, (long long)(g->target != NULL ? g->tasks : g->classes),
-             g->target != NULL ? "tasks" : "classes");
+             gnn_labels_are_numbers(g) ? "number a vertex"
+             : g->target != NULL       ? "tasks"
+                                       : "classes");
     graph_release_pages(&data->graph);
     return WEFT_OK;
 }
