@@ -12,4 +12,8 @@ typedef struct click_batch {
     const float *number; /* [bags.samples, numbers], scaled; a missing one is 0 */
     /* [bags.samples] number of each sample in the data, below 2^48; keys dropout. NULL: nothing is dropped. */
     const int64_t *sample_id;
+    /* [out] bags: of the batch that training goes on with in this epoch, until it is over; NULL: it goes on with none.
+     * Waits until they are made. The same batch on all ranks. NULL: nobody knows. */
+    weft_status (*next)(void *source, const embed_bags **bags);
+    void *source;
 } click_batch;

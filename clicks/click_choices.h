@@ -15,3 +15,10 @@
     X(CLICK_XDEEPFM, "xdeepfm")                                                                                        \
     X(CLICK_PARTS, "parts") /* those that the user names */
 typedef enum click_kind { CLICK_MODELS(CHOICE_VALUE) CLICK_KINDS } click_kind;
+
+/* Do ids of the next batch travel while this one computes? */
+#define CLICK_AHEADS(X)                                                                                                \
+    X(CLICK_AHEAD_AUTO, "auto") /* where ranks are on several nodes */                                                 \
+    X(CLICK_AHEAD_ON, "on")                                                                                            \
+    X(CLICK_AHEAD_OFF, "off")
+typedef enum click_ahead { CLICK_AHEADS(CHOICE_VALUE) } click_ahead;

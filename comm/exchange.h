@@ -27,6 +27,7 @@ typedef struct comm_exchange_desc {
     int64_t element_bytes;
     const int64_t *most; /* [P] most elements that this rank sends to each rank in one post */
     const char *name;    /* what travels, for messages; NULL: none */
+    int64_t *sent; /* each post adds the bytes that it sends to other ranks; outlives the plan. NULL: nobody asks */
 } comm_exchange_desc;
 
 /* Collective; lane, element_bytes and name are the same on every rank, else WEFT_ERR_INTERNAL with both. */

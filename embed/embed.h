@@ -95,6 +95,7 @@ typedef struct embed_desc {
     int64_t memory_most;  /* bytes of this rank for rows and index, of each group of fields; 0: no limit */
     embed_mode mode;
     const uint8_t *mode_of; /* [fields] the embed_mode of each field, not kept; NULL: all fields have `mode` */
+    bool ahead;             /* embed_ahead will be called; modes all-to-all and replicate take memory for it */
 } embed_desc;
 
 /* The keys of a batch's bags: bag (sample s, field f) is key[at[s * fields + f]] up to key[at[s * fields + f + 1]]. */
@@ -104,6 +105,7 @@ typedef struct embed_bags {
     const int64_t *at;   /* [samples * fields + 1], rising from 0 */
     const uint64_t *key; /* [at[samples * fields]] */
     const float *weight; /* of each key; NULL: 1. Only of a table that is `weighted` */
+    uint64_t batch;      /* a name of the batch, the same on all ranks and of no other batch of the table; 0: none */
 } embed_bags;
 
 /* Numbers of a sample that embed_sums_forward makes, in this order; each is a sum over the keys of all its bags, of
@@ -121,6 +123,7 @@ typedef struct embed_figures {
     int64_t made, refused, expired;  /* rows made, sightings of keys that found no room, rows that left */
     int64_t bytes;                   /* of rows and index, of the rank that has most */
     int64_t sent[EMBED_MODES_COUNT]; /* bytes that ranks sent for the fields in each mode */
+    int64_t reread;                  /* rows that travelled ahead, and once more as a batch had changed them */
 } embed_figures;
 
 /*
@@ -136,6 +139,15 @@ void embed_close(embed_table *table); /* NULL is fine */
 weft_status embed_forward(embed_table *table, const embed_bags *bags, bool training, float *pooled, int64_t ld);
 /* Updates the rows of the last training pass by the gradient of `pooled`. rate: the learning rate. Collective. */
 weft_status embed_backward(embed_table *table, const float *dpooled, int64_t ld, double rate);
+
+/*
+ * While a batch computes, keys of the next one travel to their owners, and rows back: embed_ahead behind embed_forward,
+ * embed_ahead_rows any time before embed_backward, which else does it. The next training pass takes them if its bags
+ * have the same `batch`; rows that changed in between travel once more, so that no bit is another than without these
+ * calls. bags: of the next training pass, to live until it is over. Modes des and columns do nothing. Collective.
+ */
+weft_status embed_ahead(embed_table *table, const embed_bags *bags);
+weft_status embed_ahead_rows(embed_table *table);
 
 /* Numbers of a sample. */
 int embed_sums_columns(const embed_table *table, const embed_sums *sums);

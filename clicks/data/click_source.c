@@ -34,10 +34,12 @@ struct click_source {
     int ranks, rank;
     click_order order; /* of the pass whose batch was begun last */
     train_source source;
-    slot slot[BATCH_SLOTS];
+    slot slot[BATCH_SLOTS_MOST];
     int slots;
     int64_t most, most_ids; /* samples and ids of a batch */
     batch_loader *loader;
+    train_pass pass; /* of the batch in use */
+    embed_bags next; /* of the batch behind it */
 };
 
 static batch_plan batches_of(const click_source *s, bool training)
@@ -129,18 +131,45 @@ static void count_evaluated(const click_source *s, int64_t first, int64_t count,
     }
 }
 
-static void describe(const click_source *s, slot *b)
+/* A batch of training has a name: never 0, and of the batches of a run no other has it. */
+static uint64_t name_of(const batch_key *key)
+{
+    return key->training ? (uint64_t)key->epoch << 40 | (uint64_t)key->turn.step : 0;
+}
+
+static embed_bags bags_of(const click_source *s, const slot *b)
+{
+    return (embed_bags){.samples = b->share.count,
+                        .fields = s->rows->fields,
+                        .at = b->at,
+                        .key = b->id,
+                        .weight = s->rows->weighted ? b->weight : NULL,
+                        .batch = name_of(&b->key)};
+}
+
+static weft_status next_bags(void *self, const embed_bags **bags)
+{
+    click_source *s = self;
+    int number = -1;
+    *bags = NULL;
+    WEFT_TRY(batch_loader_peek(s->loader, &s->pass, &number));
+    if (number >= 0) {
+        s->next = bags_of(s, &s->slot[number]);
+        *bags = &s->next;
+    }
+    return WEFT_OK;
+}
+
+static void describe(click_source *s, slot *b)
 {
     const int64_t rows = b->share.count;
     b->batch = (click_batch){
-        .bags = {.samples = rows,
-                 .fields = s->rows->fields,
-                 .at = b->at,
-                 .key = b->id,
-                 .weight = s->rows->weighted ? b->weight : NULL},
+        .bags = bags_of(s, b),
         .numbers = s->rows->numbers,
         .number = b->number,
         .sample_id = b->row,
+        .next = s->options.ahead && b->key.training ? next_bags : NULL,
+        .source = s,
     };
     b->targets = (train_targets){.rows = rows,
                                  .outputs = 1,
@@ -184,6 +213,7 @@ static weft_status prepare(click_source *s, const train_pass *pass, train_batch 
     int number = 0;
     WEFT_TRY(batch_loader_take(s->loader, pass, &number));
     slot *b = &s->slot[number];
+    s->pass = *pass;
     describe(s, b);
     WEFT_TRY(upload(b));
     *batch = (train_batch){.input = &b->batch, .targets = &b->targets};
@@ -199,10 +229,10 @@ static weft_status next_batch(void *self, const train_pass *pass, train_batch *b
 
 /* ---- create and destroy ------------------------------------------------------------------------------------------ */
 
-int64_t click_source_bytes(const click_rows *rows, int64_t samples, int loaders)
+int64_t click_source_bytes(const click_rows *rows, int64_t samples, int loaders, bool ahead)
 {
     const int64_t row = 8 + 8 * (int64_t)rows->fields + 4 * rows->numbers + 8 + 5, id = rows->weighted ? 12 : 8;
-    return batch_loader_slots(loaders) * (samples * row + click_rows_most(rows, samples) * id);
+    return batch_loader_slots(loaders, ahead) * (samples * row + click_rows_most(rows, samples) * id);
 }
 
 static weft_status create_slot(const click_source *s, slot *b)
@@ -263,7 +293,7 @@ static weft_status create_parts(click_source *s)
     const int64_t eval_rows = batch_order_most(&evaluation, 1, s->ranks);
     s->most = train_rows > eval_rows ? train_rows : eval_rows;
     s->most_ids = click_rows_most(s->rows, s->most);
-    s->slots = batch_loader_slots(o->loaders);
+    s->slots = batch_loader_slots(o->loaders, o->ahead);
     for (int i = 0; i < s->slots; ++i) {
         WEFT_TRY(create_slot(s, &s->slot[i]));
     }
@@ -272,7 +302,8 @@ static weft_status create_parts(click_source *s)
                                     .source = &s->source,
                                     .parts = 1,
                                     .loaders = o->loaders,
-                                    .workers = o->loaders > 0 ? o->loaders : o->threads};
+                                    .workers = o->loaders > 0 ? o->loaders : o->threads,
+                                    .peeks = o->ahead};
     return batch_loader_create(&desc, &s->loader);
 }
 

@@ -24,6 +24,7 @@ typedef struct click_source_options {
     const click_scaling *scaling; /* of the numbers; lives as long as the source */
     int loaders;                  /* threads that make the next batch; 0: none */
     int threads;                  /* of the caller that make a batch where there are no loaders */
+    bool ahead;                   /* click_batch.next has the batch that comes next: memory for one batch more */
 } click_source_options;
 
 typedef struct click_source click_source;
@@ -36,4 +37,4 @@ const train_source *click_source_of(const click_source *source);
 /* The largest number of samples that this rank has of a batch. */
 int64_t click_source_most(const click_source *source);
 /* Bytes of the batches of a rank that has at most `samples` of each. */
-int64_t click_source_bytes(const click_rows *rows, int64_t samples, int loaders);
+int64_t click_source_bytes(const click_rows *rows, int64_t samples, int loaders, bool ahead);

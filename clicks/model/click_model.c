@@ -265,6 +265,14 @@ static weft_status read_rows(const click_model *model, const embed_bags *bags, b
                : embed_forward(model->table, bags, training, model->pooled.data, model->pooled.ld);
 }
 
+/* Ids of the next batch leave while this one computes, and their rows before the gradients of this one. */
+static weft_status look_ahead(const click_model *model, const click_batch *in)
+{
+    const embed_bags *next = NULL;
+    WEFT_TRY(in->next(in->source, &next));
+    return next != NULL ? embed_ahead(model->table, next) : WEFT_OK;
+}
+
 static weft_status forward(void *self, const train_pass *pass, weft_tensor *logits)
 {
     click_model *model = self;
@@ -272,6 +280,9 @@ static weft_status forward(void *self, const train_pass *pass, weft_tensor *logi
     WEFT_TRY(check_batch(model, in));
     const click_pass p = pass_of(model, pass);
     ACTIVITY_TRY(ACTIVITY_ROWS, read_rows(model, &in->bags, pass->training));
+    if (pass->training && in->next != NULL) {
+        ACTIVITY_TRY(ACTIVITY_ROWS, look_ahead(model, in));
+    }
     activity_begin(ACTIVITY_INTERACT);
     copy_numbers(model, in);
     if (takes_sums(&model->desc)) {
@@ -312,6 +323,7 @@ static weft_status backward(void *self, const train_pass *pass, weft_tensor *dlo
     double beta = 0.0;
     assert(pass->training && desc->training && dlogits->rows == p.samples && dlogits->ld == 1);
     p.logits = *dlogits;
+    ACTIVITY_TRY(ACTIVITY_ROWS, embed_ahead_rows(model->table));
     for (int k = CLICK_PART_KINDS - 1; k >= 0; --k) {
         if (model->part[k] != NULL) {
             WEFT_TRY(PART[k]->backward(model->part[k], &p, beta));

@@ -37,6 +37,7 @@ struct comm_exchange {
     comm_operation operation; /* first: the engine sees only this */
     weft_comm *comm;
     int64_t element_bytes;
+    int64_t *sent;            /* of the caller, or NULL */
     exchange_side *to, *from; /* [P] */
     char *memory;             /* of all areas */
     comm_transfers transfers;
@@ -167,7 +168,7 @@ static weft_status create_local(weft_comm *comm, const comm_exchange_desc *desc,
     *out = NULL;
     WEFT_TRY(check_desc(comm, desc));
     WEFT_TRY(WEFT_NEW_ZERO(&x, 1, WEFT_MEM_COMM));
-    *x = (comm_exchange){.comm = comm, .element_bytes = desc->element_bytes};
+    *x = (comm_exchange){.comm = comm, .element_bytes = desc->element_bytes, .sent = desc->sent};
     x->operation.comm = comm;
     x->operation.lane = desc->lane;
     x->operation.advance = exchange_advance;
@@ -252,6 +253,9 @@ weft_status comm_exchange_post(comm_exchange *exchange, const int64_t *count)
     for (int p = 0; p < comm_size(x->comm); ++p) {
         x->to[p].count = count[p];
         x->from[p].count = 0;
+    }
+    for (int p = 0; x->sent != NULL && p < comm_size(x->comm); ++p) {
+        *x->sent += p != rank && x->to[p].most > 0 ? (int64_t)sizeof *count + count[p] * x->element_bytes : 0;
     }
     x->from[rank].count = count[rank];
     if (count[rank] > 0) {

@@ -401,7 +401,7 @@ static weft_status create_parts(image_source *s)
     const batch_plan training = batches_of(s, true), evaluation = batches_of(s, false);
     const int64_t train_rows = batch_order_most(&training, parts_of(o), s->ranks);
     const int64_t eval_rows = batch_order_most(&evaluation, 1, s->ranks);
-    s->slots = batch_loader_slots(o->loaders);
+    s->slots = batch_loader_slots(o->loaders, false);
     s->rows = train_rows > eval_rows ? train_rows : eval_rows;
     for (int i = 0; i < s->slots; ++i) {
         WEFT_TRY(create_slot(s, s->rows, &s->slot[i]));

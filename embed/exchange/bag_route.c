@@ -74,7 +74,8 @@ static weft_status plan(bag_route *r, int64_t bytes, int64_t most, const char *n
     for (int p = 0; p < comm_size(r->comm); ++p) {
         r->count[p] = most;
     }
-    const comm_exchange_desc desc = {.lane = COMM_LANE_ROWS, .element_bytes = bytes, .most = r->count, .name = name};
+    const comm_exchange_desc desc = {
+        .lane = COMM_LANE_ROWS, .element_bytes = bytes, .most = r->count, .name = name, .sent = &r->sent};
     return comm_exchange_plan(r->comm, &desc, exchange);
 }
 

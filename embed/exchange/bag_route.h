@@ -29,6 +29,7 @@ typedef struct bag_route {
     bag_route_desc desc;
     comm_exchange *keys, *sums, *gradients; /* NULL: not planned yet */
     int64_t columns, samples;               /* that sums and gradients are planned for */
+    int64_t sent;                           /* bytes so far, to other ranks */
     /* ---- of the batch ---- */
     int64_t *first;  /* [ranks + 1] the first sample of each rank */
     int64_t *count;  /* [ranks] scratch: elements of a post */

@@ -32,7 +32,9 @@ static weft_status open_route(embed_group *t, int64_t most)
         const bag_route_desc route = {t->desc.fields, t->desc.weighted, t->desc.mode == EMBED_COLUMNS, most, t->seed};
         return comm_agree(t->comm, bag_route_open(t->comm, &route, &t->bags));
     }
-    return row_route_open(t->comm, t->stride, most, t->seed, t->desc.mode == EMBED_REPLICATE, &t->route);
+    const row_route_desc route = {t->stride, most, t->seed, t->desc.mode == EMBED_REPLICATE,
+                                  embed_group_looks_ahead(t)};
+    return row_route_open(t->comm, &route, &t->route);
 }
 
 weft_status embed_group_open(weft_comm *comm, const embed_desc *desc, int64_t most, embed_group **group)
@@ -66,6 +68,8 @@ void embed_group_close(embed_group *t)
         bag_route_close(&t->bags);
         split_route_close(&t->split);
         bag_index_free(&t->index);
+        bag_index_free(&t->ahead.index);
+        WEFT_FREE_ALL(t->ahead.row, t->ahead.changed, t->ahead.place, t->ahead.value);
         WEFT_FREE_ALL(t->row, t->gradient, t->square, t->sample_at, t->number, t->given, t);
     }
 }
@@ -85,6 +89,7 @@ weft_status embed_group_clear(embed_group *t, uint64_t seed)
     t->past.refused += gone.refused;
     t->past.expired += gone.expired;
     row_store_close(old);
+    t->ahead.void_rows = true;
     t->desc = desc; /* which rank owns a key stays a matter of the first seed */
     return WEFT_OK;
 }
@@ -93,15 +98,16 @@ embed_figures embed_group_figures(const embed_group *t)
 {
     const row_figures own = row_store_figures(t->store);
     const embed_figures *past = &t->past;
-    if (embed_group_shares_keys(t) && comm_rank(t->comm) > 0) {
-        return (embed_figures){.bytes = own.bytes}; /* rank 0 answers for the rows */
+    embed_figures all = {.bytes = own.bytes, .reread = t->route.reread};
+    all.sent[t->desc.mode] = t->route.sent + t->bags.sent + t->split.sent;
+    if (!embed_group_shares_keys(t) || comm_rank(t->comm) == 0) { /* else rank 0 answers for the rows */
+        all.rows = own.rows;
+        all.waiting = own.waiting;
+        all.made = own.made + past->made;
+        all.refused = own.refused + past->refused;
+        all.expired = own.expired + past->expired;
     }
-    return (embed_figures){.rows = own.rows,
-                           .waiting = own.waiting,
-                           .made = own.made + past->made,
-                           .refused = own.refused + past->refused,
-                           .expired = own.expired + past->expired,
-                           .bytes = own.bytes};
+    return all;
 }
 
 /* ---- a batch ----------------------------------------------------------------------------------------------------- */
@@ -140,9 +146,28 @@ static weft_status find_rows(embed_group *t, bool training)
     return WEFT_OK;
 }
 
-weft_status embed_group_forward(embed_group *t, const embed_bags *bags, bool training, float *pooled, int64_t ld)
+weft_status embed_index_bags(const embed_group *t, const embed_bags *bags, bag_index *index)
 {
     const int64_t keys = bags->samples > 0 ? bags->at[bags->samples * bags->fields] : 0;
+    WEFT_CHECK(comm_size(t->comm) == 1 || keys <= t->route.desc.most, WEFT_ERR_INTERNAL,
+               "a batch of %lld keys, and messages are for %lld", (long long)keys, (long long)t->route.desc.most);
+    return bag_index_fill(index, bags);
+}
+
+static weft_status take_values(embed_group *t, const embed_bags *bags, bool training)
+{
+    bool taken = false;
+    WEFT_TRY(embed_ahead_take(t, bags, training, &taken));
+    if (!taken) {
+        WEFT_TRY(comm_agree(t->comm, embed_index_bags(t, bags, &t->index)));
+        WEFT_TRY(comm_agree(t->comm, find_rows(t, training)));
+        WEFT_TRY(row_route_rows(&t->route, &t->value));
+    }
+    return comm_agree(t->comm, embed_take_squares(t));
+}
+
+weft_status embed_group_forward(embed_group *t, const embed_bags *bags, bool training, float *pooled, int64_t ld)
+{
     assert(bags->samples == 0 || bags->fields == t->desc.fields);
     assert(bags->weight == NULL || t->desc.weighted);
     if (t->desc.mode == EMBED_DES) {
@@ -151,15 +176,7 @@ weft_status embed_group_forward(embed_group *t, const embed_bags *bags, bool tra
     if (t->desc.mode == EMBED_COLUMNS) {
         return embed_split_forward(t, bags, training, pooled, ld);
     }
-    weft_status status = bag_index_fill(&t->index, bags);
-    status = status == WEFT_OK ? embed_take_squares(t) : status;
-    if (status == WEFT_OK && comm_size(t->comm) > 1 && keys > t->route.most) {
-        status = weft_fail(WEFT_ERR_INTERNAL, "a batch of %lld keys, and messages are for %lld", (long long)keys,
-                           (long long)t->route.most);
-    }
-    WEFT_TRY(comm_agree(t->comm, status));
-    WEFT_TRY(comm_agree(t->comm, find_rows(t, training)));
-    WEFT_TRY(row_route_rows(&t->route, &t->value));
+    WEFT_TRY(take_values(t, bags, training));
     pool_rows(&t->index, bags, t->value, t->stride, t->stride, pooled, ld);
     if (t->desc.squares) {
         embed_square_rows(t);
@@ -234,6 +251,7 @@ weft_status embed_group_backward(embed_group *t, const float *dpooled, int64_t l
     if (t->desc.mode == EMBED_COLUMNS) {
         return embed_split_backward(t, dpooled, ld, rate);
     }
+    WEFT_TRY(embed_group_ahead_rows(t));
     WEFT_TRY(comm_agree(t->comm, sum_gradients(t, dpooled, ld)));
     WEFT_TRY(row_route_gradients(&t->route, t->gradient));
     row_store_update(t->store, t->row, t->owned, row_route_values(&t->route), t->stride, rate);

@@ -10,6 +10,22 @@
 #include "embed/exchange/split_route.h"
 #include "embed/rows/row_store.h"
 
+/* The batch that comes next (embed/exchange/embed_ahead.c). */
+typedef enum ahead_stage { AHEAD_NONE, AHEAD_KEYS, AHEAD_ROWS } ahead_stage; /* what travels */
+typedef struct group_ahead {
+    ahead_stage stage;
+    uint64_t batch; /* its name (embed_bags) */
+    bool void_rows; /* the rows are others now: what travels is of no use */
+    bag_index index;
+    int64_t *row;     /* [keys that this rank owns] in the store, as they were when values left */
+    int64_t *changed; /* rows that changed since, then room for their values */
+    int32_t *place;   /* of each key that this rank owns, among those: -1: it has not changed */
+    float *value;     /* of changed rows */
+    int64_t held;     /* keys that row, changed and place have room for */
+    int64_t values;   /* that `value` has room for */
+    int64_t expired;  /* rows that had left when values left */
+} group_ahead;
+
 typedef struct embed_group {
     weft_comm *comm;
     embed_desc desc;
@@ -20,6 +36,7 @@ typedef struct embed_group {
     row_route route;    /* of modes all-to-all and replicate */
     bag_route bags;     /* of modes des and columns */
     split_route split;  /* of mode columns */
+    group_ahead ahead;
     /* ---- of the batch ---- */
     bag_index index; /* of this rank's bags; mode des: of the bags of all ranks, with keys that this rank owns */
     int64_t owned;   /* keys of the batch that this rank owns */
@@ -43,6 +60,8 @@ typedef struct embed_group {
 weft_status embed_group_open(weft_comm *comm, const embed_desc *desc, int64_t most, embed_group **group);
 void embed_group_close(embed_group *group);
 weft_status embed_group_forward(embed_group *group, const embed_bags *bags, bool training, float *pooled, int64_t ld);
+weft_status embed_group_ahead(embed_group *group, const embed_bags *bags);
+weft_status embed_group_ahead_rows(embed_group *group);
 weft_status embed_group_backward(embed_group *group, const float *dpooled, int64_t ld, double rate);
 int embed_group_sums_columns(const embed_group *group, const embed_sums *sums);
 weft_status embed_group_sums_forward(embed_group *group, const embed_sums *sums, const embed_bags *bags,
@@ -62,6 +81,13 @@ embed_figures embed_group_figures(const embed_group *group);
 
 /* Finds the rows of table->owned keys as row_store_touch does, after those left that no batch named for long. */
 weft_status embed_touch(embed_group *table, const uint64_t *key, const int32_t *times, bool training);
+/* Mode all-to-all or replicate, more than one rank, and desc.ahead. */
+bool embed_group_looks_ahead(const embed_group *group);
+/* Values of the batch, of which keys and values travelled ahead; false: they did not, and what travelled is forgotten.
+ * Collective. */
+weft_status embed_ahead_take(embed_group *group, const embed_bags *bags, bool training, bool *taken);
+/* Distinct keys of bags for messages; local. WEFT_ERR_INTERNAL: more keys than messages hold. */
+weft_status embed_index_bags(const embed_group *group, const embed_bags *bags, bag_index *index);
 /* Room for the places of `rows` rows. */
 weft_status embed_take_rows(embed_group *table, int64_t rows);
 /* The gradients of index.distinct rows have room. */

@@ -42,7 +42,8 @@ static weft_status check_desc(weft_comm *comm, const embed_desc *d)
                            (double)d->expire_after,
                            modes_hash(d),
                            d->squares,
-                           d->weighted};
+                           d->weighted,
+                           d->ahead};
     enum { MEMBERS = sizeof mine / sizeof *mine };
     double least[2 * MEMBERS];
     for (int i = 0; i < MEMBERS; ++i) {
@@ -118,7 +119,10 @@ void embed_close(embed_table *t)
         for (int g = 0; g < EMBED_MODES_COUNT; ++g) {
             table_group *group = &t->group[g];
             embed_group_close(group->rows);
-            WEFT_FREE_ALL(group->at, group->key, group->weight, group->number);
+            for (int i = 0; i < 2; ++i) {
+                WEFT_FREE_ALL(group->part[i].at, group->part[i].key, group->part[i].weight);
+            }
+            weft_free(group->number);
         }
         WEFT_FREE_ALL(t->place, t);
     }
@@ -135,21 +139,28 @@ weft_status embed_clear(embed_table *t, uint64_t seed)
 
 weft_status embed_measure(const embed_table *t, embed_figures *figures)
 {
-    enum { SENT = 5, SUMS = SENT + EMBED_MODES_COUNT };
+    enum { SENT = 6, SUMS = SENT + EMBED_MODES_COUNT };
     int64_t sum[SUMS] = {0}, bytes = 0;
     for (int g = 0; g < t->groups; ++g) {
         const embed_figures own = embed_group_figures(t->group[g].rows);
-        const int64_t part[SENT] = {own.rows, own.waiting, own.made, own.refused, own.expired};
+        const int64_t part[SENT] = {own.rows, own.waiting, own.made, own.refused, own.expired, own.reread};
         for (int i = 0; i < SENT; ++i) {
             sum[i] += part[i];
         }
-        sum[SENT + (int)t->group[g].rows->desc.mode] = t->group[g].sent;
+        for (int m = 0; m < EMBED_MODES_COUNT; ++m) {
+            sum[SENT + m] += own.sent[m];
+        }
         bytes += own.bytes;
     }
     WEFT_TRY(comm_allreduce(t->comm, sum, SUMS, WEFT_DTYPE_I64, COMM_SUM));
     WEFT_TRY(comm_allreduce(t->comm, &bytes, 1, WEFT_DTYPE_I64, COMM_MAX));
-    *figures = (embed_figures){
-        .rows = sum[0], .waiting = sum[1], .made = sum[2], .refused = sum[3], .expired = sum[4], .bytes = bytes};
+    *figures = (embed_figures){.rows = sum[0],
+                               .waiting = sum[1],
+                               .made = sum[2],
+                               .refused = sum[3],
+                               .expired = sum[4],
+                               .reread = sum[5],
+                               .bytes = bytes};
     memcpy(figures->sent, sum + SENT, sizeof figures->sent);
     return WEFT_OK;
 }
@@ -162,49 +173,50 @@ static int64_t group_columns(const embed_table *t, const table_group *group)
     return (int64_t)group->fields * t->stride + t->desc.squares;
 }
 
-static weft_status reserve(const embed_table *t, table_group *group, int64_t samples, int64_t keys)
+static weft_status reserve(const embed_table *t, table_part *part, int64_t bags, int64_t keys)
 {
-    const int64_t bags = samples * group->fields;
-    if (group->at == NULL || bags > group->bags_held) {
-        weft_free(group->at);
-        group->at = NULL;
-        WEFT_TRY(WEFT_NEW(&group->at, bags + 1, WEFT_MEM_ROWS));
-        group->bags_held = bags;
+    if (part->at == NULL || bags > part->bags_held) {
+        weft_free(part->at);
+        part->at = NULL;
+        WEFT_TRY(WEFT_NEW(&part->at, bags + 1, WEFT_MEM_ROWS));
+        part->bags_held = bags;
     }
-    if (keys > group->keys_held) {
-        WEFT_FREE_ALL(group->key, group->weight);
-        group->key = NULL;
-        group->weight = NULL;
-        group->keys_held = 0;
-        WEFT_TRY(WEFT_NEW(&group->key, keys + keys / 2, WEFT_MEM_ROWS));
-        WEFT_TRY(t->desc.weighted ? WEFT_NEW(&group->weight, keys + keys / 2, WEFT_MEM_ROWS) : WEFT_OK);
-        group->keys_held = keys + keys / 2;
+    if (keys > part->keys_held) {
+        WEFT_FREE_ALL(part->key, part->weight);
+        part->key = NULL;
+        part->weight = NULL;
+        part->keys_held = 0;
+        WEFT_TRY(WEFT_NEW(&part->key, keys + keys / 2, WEFT_MEM_ROWS));
+        WEFT_TRY(t->desc.weighted ? WEFT_NEW(&part->weight, keys + keys / 2, WEFT_MEM_ROWS) : WEFT_OK);
+        part->keys_held = keys + keys / 2;
     }
-    return embed_take_floats(&group->number, &group->numbers, samples * group_columns(t, group));
+    return WEFT_OK;
 }
 
-/* The bags of each group's fields. */
-static weft_status part_bags(embed_table *t, const embed_bags *bags)
+/* The bags of each group's fields, into part `which` of the groups. */
+static weft_status part_bags(embed_table *t, const embed_bags *bags, int which)
 {
     int64_t keys[EMBED_MODES_COUNT] = {0};
     for (int64_t b = 0; b < bags->samples * bags->fields; ++b) {
         keys[t->place[b % bags->fields].group] += bags->at[b + 1] - bags->at[b];
     }
     for (int g = 0; g < t->groups; ++g) {
-        table_group *to = &t->group[g];
-        WEFT_TRY(reserve(t, to, bags->samples, keys[g]));
+        table_part *to = &t->group[g].part[which];
+        const int fields = t->group[g].fields;
+        WEFT_TRY(reserve(t, to, bags->samples * fields, keys[g]));
         to->at[0] = 0;
         to->bags = (embed_bags){.samples = bags->samples,
-                                .fields = to->fields,
+                                .fields = fields,
                                 .at = to->at,
                                 .key = to->key,
-                                .weight = bags->weight == NULL ? NULL : to->weight};
+                                .weight = bags->weight == NULL ? NULL : to->weight,
+                                .batch = bags->batch};
     }
     for (int64_t s = 0; s < bags->samples; ++s) {
         for (int f = 0; f < bags->fields; ++f) {
             const int64_t first = bags->at[s * bags->fields + f], last = bags->at[s * bags->fields + f + 1];
-            table_group *to = &t->group[t->place[f].group];
-            int64_t *at = to->at + s * to->fields + t->place[f].place;
+            table_part *to = &t->group[t->place[f].group].part[which];
+            int64_t *at = to->at + s * to->bags.fields + t->place[f].place;
             at[1] = at[0] + last - first;
             for (int64_t k = first; k < last; ++k) {
                 to->key[at[0] + k - first] = bags->key[k];
@@ -213,6 +225,20 @@ static weft_status part_bags(embed_table *t, const embed_bags *bags)
                 to->weight[at[0] + k - first] = bags->weight[k];
             }
         }
+    }
+    return WEFT_OK;
+}
+
+/* The parts of a batch, which were made ahead or are made now, and room for its sums. */
+static weft_status take_parts(embed_table *t, const embed_bags *bags)
+{
+    const bool made = bags->batch != 0 && bags->batch == t->ahead;
+    t->ahead = 0;
+    t->now = made ? !t->now : t->now;
+    WEFT_TRY(made ? WEFT_OK : part_bags(t, bags, t->now));
+    for (int g = 0; g < t->groups; ++g) {
+        table_group *group = &t->group[g];
+        WEFT_TRY(embed_take_floats(&group->number, &group->numbers, bags->samples * group_columns(t, group)));
     }
     return WEFT_OK;
 }
@@ -258,49 +284,52 @@ static void part_columns(const embed_table *t, int64_t samples, const float *dpo
 
 /* ---- a batch ----------------------------------------------------------------------------------------------------- */
 
-/* Bytes of rows that this rank sent. */
-static int64_t sent_so_far(const embed_table *t)
-{
-    return (int64_t)comm_lane_stats(t->comm, COMM_LANE_ROWS).bytes_sent;
-}
-
-/* What was sent since `before` counts for the group. Returns `status`. */
-static weft_status count_sent(embed_table *t, table_group *group, int64_t before, weft_status status)
-{
-    group->sent += sent_so_far(t) - before;
-    return status;
-}
-
 weft_status embed_forward(embed_table *t, const embed_bags *bags, bool training, float *pooled, int64_t ld)
 {
     if (t->groups == 1) {
-        const int64_t before = sent_so_far(t);
-        return count_sent(t, t->group, before, embed_group_forward(t->group->rows, bags, training, pooled, ld));
+        return embed_group_forward(t->group->rows, bags, training, pooled, ld);
     }
-    WEFT_TRY(comm_agree(t->comm, part_bags(t, bags)));
+    WEFT_TRY(comm_agree(t->comm, take_parts(t, bags)));
     for (int g = 0; g < t->groups; ++g) {
         table_group *group = &t->group[g];
-        const int64_t before = sent_so_far(t);
-        WEFT_TRY(count_sent(
-            t, group, before,
-            embed_group_forward(group->rows, &group->bags, training, group->number, group_columns(t, group))));
+        const embed_bags *part = &group->part[t->now].bags;
+        WEFT_TRY(embed_group_forward(group->rows, part, training, group->number, group_columns(t, group)));
     }
     join_columns(t, bags->samples, pooled, ld);
+    return WEFT_OK;
+}
+
+weft_status embed_ahead(embed_table *t, const embed_bags *bags)
+{
+    if (t->groups == 1) {
+        return embed_group_ahead(t->group->rows, bags);
+    }
+    t->ahead = 0;
+    WEFT_TRY(comm_agree(t->comm, part_bags(t, bags, !t->now)));
+    t->ahead = bags->batch;
+    for (int g = 0; g < t->groups; ++g) {
+        WEFT_TRY(embed_group_ahead(t->group[g].rows, &t->group[g].part[!t->now].bags));
+    }
+    return WEFT_OK;
+}
+
+weft_status embed_ahead_rows(embed_table *t)
+{
+    for (int g = 0; g < t->groups; ++g) {
+        WEFT_TRY(embed_group_ahead_rows(t->group[g].rows));
+    }
     return WEFT_OK;
 }
 
 weft_status embed_backward(embed_table *t, const float *dpooled, int64_t ld, double rate)
 {
     if (t->groups == 1) {
-        const int64_t before = sent_so_far(t);
-        return count_sent(t, t->group, before, embed_group_backward(t->group->rows, dpooled, ld, rate));
+        return embed_group_backward(t->group->rows, dpooled, ld, rate);
     }
-    part_columns(t, t->group->bags.samples, dpooled, ld);
+    part_columns(t, t->group->part[t->now].bags.samples, dpooled, ld);
     for (int g = 0; g < t->groups; ++g) {
         table_group *group = &t->group[g];
-        const int64_t before = sent_so_far(t);
-        WEFT_TRY(count_sent(t, group, before,
-                            embed_group_backward(group->rows, group->number, group_columns(t, group), rate)));
+        WEFT_TRY(embed_group_backward(group->rows, group->number, group_columns(t, group), rate));
     }
     return WEFT_OK;
 }
@@ -315,15 +344,12 @@ int embed_sums_columns(const embed_table *t, const embed_sums *sums)
 weft_status embed_sums_forward(embed_table *t, const embed_sums *sums, const embed_bags *bags,
                                const int64_t *samples_of, bool training, float *total, int64_t ld)
 {
-    const int64_t before = sent_so_far(t);
     WEFT_CHECK(t->groups == 1 && t->group->rows->desc.mode == EMBED_DES, WEFT_ERR_INTERNAL,
                "sums of samples need a table of mode des");
-    return count_sent(t, t->group, before,
-                      embed_group_sums_forward(t->group->rows, sums, bags, samples_of, training, total, ld));
+    return embed_group_sums_forward(t->group->rows, sums, bags, samples_of, training, total, ld);
 }
 
 weft_status embed_sums_backward(embed_table *t, const float *dtotal, int64_t ld, double rate, float *dweight)
 {
-    const int64_t before = sent_so_far(t);
-    return count_sent(t, t->group, before, embed_group_sums_backward(t->group->rows, dtotal, ld, rate, dweight));
+    return embed_group_sums_backward(t->group->rows, dtotal, ld, rate, dweight);
 }

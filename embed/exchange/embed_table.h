@@ -8,24 +8,29 @@
  *     group all-to-all       0 2 3            pooled   [samples, 3 * stride]
  *     group replicate        1 4              pooled   [samples, 2 * stride]
  *
- * Memory: a copy of keys, sums and gradients of a batch, where there are several groups. Keys keep the numbers of the
- * table's fields.
+ * Memory: a copy of keys (of two batches with embed_ahead), sums and gradients of a batch, where there are several
+ * groups. Keys keep the numbers of the table's fields.
  */
 #pragma once
 
 #include "embed/exchange/embed_group.h"
 
-/* A group of fields, and its part of a batch where there are several. */
-typedef struct table_group {
-    embed_group *rows;
-    int fields;
+/* The bags of a group's fields. */
+typedef struct table_part {
     embed_bags bags;
     int64_t *at;   /* [samples * fields + 1] */
     uint64_t *key; /* [keys] */
     float *weight; /* [keys] of a table that is `weighted` */
-    float *number; /* [samples, fields * stride + squares]: sums, then their gradients */
-    int64_t bags_held, keys_held, numbers;
-    int64_t sent; /* bytes so far, by this rank */
+    int64_t bags_held, keys_held;
+} table_part;
+
+/* A group of fields, and its part of a batch where there are several. */
+typedef struct table_group {
+    embed_group *rows;
+    int fields;
+    table_part part[2]; /* of the batch, and of the one that comes next */
+    float *number;      /* [samples, fields * stride + squares]: sums, then their gradients */
+    int64_t numbers;
 } table_group;
 
 /* Where a field is. */
@@ -40,4 +45,6 @@ struct embed_table {
     int groups;
     table_group group[EMBED_MODES_COUNT];
     field_place *place; /* [fields] */
+    int now;            /* which part of a group is that of the batch */
+    uint64_t ahead;     /* name of the batch whose bags the other part holds; 0: of none */
 };

@@ -1,6 +1,7 @@
 /* embed/exchange/row_route.c: see embed/exchange/row_route.h. */
 #include "embed/exchange/row_route.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/integer/mix.h"
@@ -22,36 +23,43 @@ int row_route_owner(uint64_t key, uint64_t seed, int ranks)
 
 static weft_status plan_messages(row_route *r)
 {
+    const row_route_desc *d = &r->desc;
     const int ranks = comm_size(r->comm);
-    int64_t *most = NULL;
-    weft_status status = comm_agree(r->comm, WEFT_NEW(&most, ranks, WEFT_MEM_ROWS));
-    for (int p = 0; status == WEFT_OK && p < ranks; ++p) {
-        most[p] = r->most;
+    for (int p = 0; p < ranks; ++p) {
+        r->begin[p] = d->most;
     }
-    comm_exchange_desc desc = {
-        .lane = COMM_LANE_ROWS, .element_bytes = sizeof(sent_key), .most = most, .name = "keys of rows"};
-    status = status == WEFT_OK ? comm_exchange_plan(r->comm, &desc, &r->keys) : status;
-    desc.element_bytes = r->stride * (int64_t)sizeof(float);
+    comm_exchange_desc desc = {.lane = COMM_LANE_ROWS,
+                               .element_bytes = sizeof(sent_key),
+                               .most = r->begin,
+                               .name = "keys of rows",
+                               .sent = &r->sent};
+    WEFT_TRY(comm_exchange_plan(r->comm, &desc, &r->keys));
+    desc.element_bytes = d->stride * (int64_t)sizeof(float);
     desc.name = "rows of embeddings";
-    status = status == WEFT_OK && !r->all_own ? comm_exchange_plan(r->comm, &desc, &r->rows) : status;
+    WEFT_TRY(d->all_own ? WEFT_OK : comm_exchange_plan(r->comm, &desc, &r->rows));
     desc.name = "gradients of rows";
-    status = status == WEFT_OK ? comm_exchange_plan(r->comm, &desc, &r->gradients) : status;
-    weft_free(most);
-    return status;
+    WEFT_TRY(comm_exchange_plan(r->comm, &desc, &r->gradients));
+    desc.element_bytes += (int64_t)sizeof(int32_t);
+    desc.name = "changed rows of embeddings";
+    return d->ahead && !d->all_own ? comm_exchange_plan(r->comm, &desc, &r->late) : WEFT_OK;
 }
 
 static weft_status allocate(row_route *r)
 {
     const int ranks = comm_size(r->comm);
-    WEFT_TRY(WEFT_NEW(&r->owner, r->most, WEFT_MEM_ROWS));
-    WEFT_TRY(WEFT_NEW(&r->slot, r->most, WEFT_MEM_ROWS));
-    WEFT_TRY(WEFT_NEW(&r->sent, ranks, WEFT_MEM_ROWS));
-    return WEFT_NEW(&r->received, ranks, WEFT_MEM_ROWS);
+    for (int i = 0; i < 1 + r->desc.ahead; ++i) {
+        WEFT_TRY(WEFT_NEW(&r->batch[i].owner, r->desc.most, WEFT_MEM_ROWS));
+        WEFT_TRY(WEFT_NEW(&r->batch[i].slot, r->desc.most, WEFT_MEM_ROWS));
+        WEFT_TRY(WEFT_NEW(&r->batch[i].sent, ranks, WEFT_MEM_ROWS));
+        WEFT_TRY(WEFT_NEW(&r->batch[i].received, ranks, WEFT_MEM_ROWS));
+    }
+    WEFT_TRY(r->desc.ahead ? WEFT_NEW(&r->asked, r->desc.most, WEFT_MEM_ROWS) : WEFT_OK);
+    return WEFT_NEW(&r->begin, ranks + 1, WEFT_MEM_ROWS);
 }
 
-weft_status row_route_open(weft_comm *comm, int stride, int64_t most, uint64_t seed, bool all_own, row_route *r)
+weft_status row_route_open(weft_comm *comm, const row_route_desc *desc, row_route *r)
 {
-    *r = (row_route){.comm = comm, .seed = seed, .stride = stride, .most = most, .all_own = all_own};
+    *r = (row_route){.comm = comm, .desc = *desc};
     if (comm_size(comm) == 1) {
         return WEFT_OK;
     }
@@ -64,214 +72,249 @@ void row_route_close(row_route *r)
     comm_exchange_destroy(r->keys);
     comm_exchange_destroy(r->rows);
     comm_exchange_destroy(r->gradients);
-    bag_index_free(&r->own);
-    WEFT_FREE_ALL(r->owner, r->slot, r->sent, r->received, r->at, r->key, r->times, r->value);
+    comm_exchange_destroy(r->late);
+    for (int i = 0; i < 2; ++i) {
+        route_batch *b = &r->batch[i];
+        bag_index_free(&b->own);
+        WEFT_FREE_ALL(b->owner, b->slot, b->sent, b->received, b->at, b->key, b->times, b->value);
+    }
+    WEFT_FREE_ALL(r->asked, r->begin);
     *r = (row_route){0};
 }
 
 /* ---- keys -------------------------------------------------------------------------------------------------------- */
 
 /* Keys of each rank stay ascending in its message. */
-static void pack_keys(row_route *r)
+static void pack_keys(row_route *r, route_batch *b)
 {
     const int ranks = comm_size(r->comm);
-    memset(r->sent, 0, (size_t)ranks * sizeof *r->sent);
-    for (int64_t i = 0; i < r->index->distinct; ++i) {
-        const int owner = row_route_owner(r->index->key[i], r->seed, ranks);
+    memset(b->sent, 0, (size_t)ranks * sizeof *b->sent);
+    for (int64_t i = 0; i < b->index->distinct; ++i) {
+        const int owner = row_route_owner(b->index->key[i], r->desc.seed, ranks);
         sent_key *to = comm_exchange_area(r->keys, owner);
-        r->owner[i] = owner;
-        r->slot[i] = (int32_t)r->sent[owner]++;
-        to[r->slot[i]] = (sent_key){r->index->key[i], r->index->times[i]};
+        b->owner[i] = owner;
+        b->slot[i] = (int32_t)b->sent[owner]++;
+        to[b->slot[i]] = (sent_key){b->index->key[i], b->index->times[i]};
     }
 }
 
-/* Room for that many keys that come, of which no two ranks need have the same. */
-static weft_status reserve(row_route *r, int64_t keys)
+weft_status route_batch_reserve(row_route *r, route_batch *b, int64_t keys)
 {
-    if (keys <= r->held && r->held > 0) {
+    if (keys <= b->held && b->held > 0) {
         return WEFT_OK;
     }
     const int64_t room = keys + keys / 2 + 1; /* a first batch may bring none */
-    WEFT_FREE_ALL(r->at, r->key, r->times, r->value);
-    r->at = NULL;
-    r->key = NULL;
-    r->times = NULL;
-    r->value = NULL;
-    r->held = 0;
-    WEFT_TRY(WEFT_NEW(&r->at, room + 1, WEFT_MEM_ROWS));
-    WEFT_TRY(WEFT_NEW(&r->key, room, WEFT_MEM_ROWS));
-    WEFT_TRY(WEFT_NEW(&r->times, room, WEFT_MEM_ROWS));
-    WEFT_TRY(WEFT_NEW(&r->value, room * r->stride, WEFT_MEM_ROWS));
-    r->held = room;
+    WEFT_FREE_ALL(b->at, b->key, b->times, b->value);
+    b->at = NULL;
+    b->key = NULL;
+    b->times = NULL;
+    b->value = NULL;
+    b->held = 0;
+    WEFT_TRY(WEFT_NEW(&b->at, room + 1, WEFT_MEM_ROWS));
+    WEFT_TRY(WEFT_NEW(&b->key, room, WEFT_MEM_ROWS));
+    WEFT_TRY(WEFT_NEW(&b->times, room, WEFT_MEM_ROWS));
+    WEFT_TRY(WEFT_NEW(&b->value, room * r->desc.stride, WEFT_MEM_ROWS));
+    b->held = room;
     return WEFT_OK;
 }
 
-static weft_status unpack_keys(row_route *r)
+static weft_status unpack_keys(row_route *r, route_batch *b)
 {
     const int ranks = comm_size(r->comm);
     int64_t keys = 0;
     for (int p = 0; p < ranks; ++p) {
-        (void)comm_exchange_received(r->keys, p, &r->received[p]);
-        keys += r->received[p];
+        (void)comm_exchange_received(r->keys, p, &b->received[p]);
+        keys += b->received[p];
     }
-    WEFT_TRY(reserve(r, keys));
+    WEFT_TRY(route_batch_reserve(r, b, keys));
     int64_t n = 0;
     for (int p = 0; p < ranks; ++p) {
         int64_t count = 0;
         const sent_key *from = comm_exchange_received(r->keys, p, &count);
         for (int64_t k = 0; k < count; ++k, ++n) {
-            r->key[n] = from[k].key;
-            r->at[n] = n;
+            b->key[n] = from[k].key;
+            b->at[n] = n;
         }
     }
-    r->at[n] = n;
-    const embed_bags bags = {.samples = n, .fields = 1, .at = r->at, .key = r->key};
-    WEFT_TRY(bag_index_fill(&r->own, &bags));
-    memset(r->times, 0, (size_t)r->own.distinct * sizeof *r->times);
+    b->at[n] = n;
+    const embed_bags bags = {.samples = n, .fields = 1, .at = b->at, .key = b->key};
+    WEFT_TRY(bag_index_fill(&b->own, &bags));
+    memset(b->times, 0, (size_t)b->own.distinct * sizeof *b->times);
     n = 0;
     for (int p = 0; p < ranks; ++p) {
         int64_t count = 0;
         const sent_key *from = comm_exchange_received(r->keys, p, &count);
         for (int64_t k = 0; k < count; ++k, ++n) {
-            const int64_t times = r->times[r->own.place[n]] + from[k].times;
-            r->times[r->own.place[n]] = (int32_t)(times < INT32_MAX ? times : INT32_MAX);
+            const int64_t times = b->times[b->own.place[n]] + from[k].times;
+            b->times[b->own.place[n]] = (int32_t)(times < INT32_MAX ? times : INT32_MAX);
         }
     }
     return WEFT_OK;
 }
 
-static void pack_keys_for_all(row_route *r)
+static void pack_keys_for_all(row_route *r, route_batch *b)
 {
     for (int p = 0; p < comm_size(r->comm); ++p) {
         sent_key *to = comm_exchange_area(r->keys, p);
-        for (int64_t i = 0; i < r->index->distinct; ++i) {
-            to[i] = (sent_key){r->index->key[i], r->index->times[i]};
+        for (int64_t i = 0; i < b->index->distinct; ++i) {
+            to[i] = (sent_key){b->index->key[i], b->index->times[i]};
         }
-        r->sent[p] = r->index->distinct;
+        b->sent[p] = b->index->distinct;
     }
 }
 
-static weft_status exchange_keys(row_route *r)
+static weft_status post_keys(row_route *r, route_batch *b)
 {
-    if (r->all_own) {
-        pack_keys_for_all(r);
+    if (r->desc.all_own) {
+        pack_keys_for_all(r, b);
     } else {
-        pack_keys(r);
+        pack_keys(r, b);
     }
-    WEFT_TRY(comm_exchange_post(r->keys, r->sent));
+    return comm_exchange_post(r->keys, b->sent);
+}
+
+static weft_status take_keys(row_route *r, route_batch *b)
+{
     WEFT_TRY(comm_exchange_wait(r->keys));
-    return comm_agree(r->comm, unpack_keys(r));
+    return comm_agree(r->comm, unpack_keys(r, b));
 }
 
 weft_status row_route_keys(row_route *r, const bag_index *index, bool training, const uint64_t **key,
                            const int32_t **times, int64_t *count)
 {
-    r->index = index;
-    r->local = comm_size(r->comm) == 1 || (r->all_own && !training);
-    if (r->local) {
+    route_batch *b = row_route_now(r);
+    b->index = index;
+    b->local = comm_size(r->comm) == 1 || (r->desc.all_own && !training);
+    if (b->local) {
         *key = index->key;
         *times = index->times;
         *count = index->distinct;
-        return reserve(r, index->distinct);
+        return route_batch_reserve(r, b, index->distinct);
     }
-    WEFT_TRY(exchange_keys(r));
-    *key = r->own.key;
-    *times = r->times;
-    *count = r->own.distinct;
+    WEFT_TRY(post_keys(r, b));
+    WEFT_TRY(take_keys(r, b));
+    *key = b->own.key;
+    *times = b->times;
+    *count = b->own.distinct;
     return WEFT_OK;
+}
+
+weft_status row_route_post_keys(row_route *r, const bag_index *index)
+{
+    route_batch *b = row_route_next(r);
+    assert(r->desc.ahead && comm_size(r->comm) > 1);
+    b->index = index;
+    b->local = false;
+    return post_keys(r, b);
+}
+
+weft_status row_route_take_keys(row_route *r)
+{
+    return take_keys(r, row_route_next(r));
 }
 
 /* ---- rows and gradients ------------------------------------------------------------------------------------------ */
 
 float *row_route_values(row_route *r)
 {
-    return r->value;
+    return row_route_now(r)->value;
 }
 
 /* Values of this rank's keys move to the front: none stands before its place there, as both are ascending. */
-static void pick_values(row_route *r)
+static void pick_values(const row_route *r, route_batch *b)
 {
-    const int stride = r->stride;
-    const int32_t *place = r->own.place;
+    const int stride = r->desc.stride;
+    const int32_t *place = b->own.place;
     for (int p = 0; p < comm_rank(r->comm); ++p) {
-        place += r->received[p];
+        place += b->received[p];
     }
-    for (int64_t i = 0; i < r->index->distinct; ++i) {
-        memmove(r->value + i * stride, r->value + (int64_t)place[i] * stride, (size_t)stride * sizeof *r->value);
+    for (int64_t i = 0; i < b->index->distinct; ++i) {
+        memmove(b->value + i * stride, b->value + (int64_t)place[i] * stride, (size_t)stride * sizeof *b->value);
     }
 }
 
-weft_status row_route_rows(row_route *r, const float **value)
+weft_status route_send_rows(row_route *r, const route_batch *b)
 {
-    const int ranks = comm_size(r->comm), stride = r->stride;
-    *value = r->value;
-    if (r->local) {
-        return WEFT_OK;
-    }
-    if (r->all_own) {
-        pick_values(r);
-        return WEFT_OK;
-    }
+    const int stride = r->desc.stride;
     int64_t n = 0;
-    for (int p = 0; p < ranks; ++p) {
+    for (int p = 0; p < comm_size(r->comm); ++p) {
         float *to = comm_exchange_area(r->rows, p);
-        const int32_t *place = r->own.place + n;
+        const int32_t *place = b->own.place + n;
 #pragma omp parallel for schedule(static)
-        for (int64_t k = 0; k < r->received[p]; ++k) {
-            memcpy(to + k * stride, r->value + (int64_t)place[k] * stride, (size_t)stride * sizeof *to);
+        for (int64_t k = 0; k < b->received[p]; ++k) {
+            memcpy(to + k * stride, b->value + (int64_t)place[k] * stride, (size_t)stride * sizeof *to);
         }
-        n += r->received[p];
+        n += b->received[p];
     }
-    WEFT_TRY(comm_exchange_post(r->rows, r->received));
+    return comm_exchange_post(r->rows, b->received);
+}
+
+weft_status route_place_rows(row_route *r, route_batch *b)
+{
+    const int stride = r->desc.stride;
     WEFT_TRY(comm_exchange_wait(r->rows));
-    WEFT_TRY(comm_agree(r->comm, reserve(r, r->index->distinct)));
-    *value = r->value;
+    WEFT_TRY(comm_agree(r->comm, route_batch_reserve(r, b, b->index->distinct)));
 #pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < r->index->distinct; ++i) {
+    for (int64_t i = 0; i < b->index->distinct; ++i) {
         int64_t count;
-        const float *from = comm_exchange_received(r->rows, r->owner[i], &count);
-        memcpy(r->value + i * stride, from + (int64_t)r->slot[i] * stride, (size_t)stride * sizeof *from);
+        const float *from = comm_exchange_received(r->rows, b->owner[i], &count);
+        memcpy(b->value + i * stride, from + (int64_t)b->slot[i] * stride, (size_t)stride * sizeof *from);
     }
     return WEFT_OK;
 }
 
-static void pack_gradients(row_route *r, const float *gradient)
+weft_status row_route_rows(row_route *r, const float **value)
 {
-    const int stride = r->stride;
-    for (int p = 0; r->all_own && r->index->distinct > 0 && p < comm_size(r->comm); ++p) {
-        memcpy(comm_exchange_area(r->gradients, p), gradient, (size_t)(r->index->distinct * stride) * sizeof *gradient);
+    route_batch *b = row_route_now(r);
+    if (!b->local && r->desc.all_own) {
+        pick_values(r, b);
+    } else if (!b->local) {
+        WEFT_TRY(route_send_rows(r, b));
+        WEFT_TRY(route_place_rows(r, b));
+    }
+    *value = b->value;
+    return WEFT_OK;
+}
+
+static void pack_gradients(row_route *r, const route_batch *b, const float *gradient)
+{
+    const int stride = r->desc.stride;
+    const bool all = r->desc.all_own;
+    for (int p = 0; all && b->index->distinct > 0 && p < comm_size(r->comm); ++p) {
+        memcpy(comm_exchange_area(r->gradients, p), gradient, (size_t)(b->index->distinct * stride) * sizeof *gradient);
     }
 #pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < (r->all_own ? 0 : r->index->distinct); ++i) {
-        float *to = comm_exchange_area(r->gradients, r->owner[i]);
-        memcpy(to + (int64_t)r->slot[i] * stride, gradient + i * stride, (size_t)stride * sizeof *to);
+    for (int64_t i = 0; i < (all ? 0 : b->index->distinct); ++i) {
+        float *to = comm_exchange_area(r->gradients, b->owner[i]);
+        memcpy(to + (int64_t)b->slot[i] * stride, gradient + i * stride, (size_t)stride * sizeof *to);
     }
 }
 
 weft_status row_route_gradients(row_route *r, const float *gradient)
 {
-    const int ranks = comm_size(r->comm), stride = r->stride;
-    if (r->local) {
-        if (r->index->distinct > 0) {
-            memcpy(r->value, gradient, (size_t)(r->index->distinct * stride) * sizeof *gradient);
+    const int stride = r->desc.stride;
+    route_batch *b = row_route_now(r);
+    if (b->local) {
+        if (b->index->distinct > 0) {
+            memcpy(b->value, gradient, (size_t)(b->index->distinct * stride) * sizeof *gradient);
         }
         return WEFT_OK;
     }
-    pack_gradients(r, gradient);
-    WEFT_TRY(comm_exchange_post(r->gradients, r->sent));
+    pack_gradients(r, b, gradient);
+    WEFT_TRY(comm_exchange_post(r->gradients, b->sent));
     WEFT_TRY(comm_exchange_wait(r->gradients));
-    if (r->own.distinct > 0) {
-        memset(r->value, 0, (size_t)(r->own.distinct * stride) * sizeof *r->value);
+    if (b->own.distinct > 0) {
+        memset(b->value, 0, (size_t)(b->own.distinct * stride) * sizeof *b->value);
     }
     int64_t n = 0;
-    for (int p = 0; p < ranks; ++p) {
+    for (int p = 0; p < comm_size(r->comm); ++p) {
         int64_t count = 0;
         const float *from = comm_exchange_received(r->gradients, p, &count);
-        const int32_t *place = r->own.place + n;
+        const int32_t *place = b->own.place + n;
 #pragma omp parallel for schedule(static)
         for (int64_t k = 0; k < count; ++k) { /* keys of a rank are distinct */
             for (int j = 0; j < stride; ++j) {
-                r->value[(int64_t)place[k] * stride + j] += from[k * stride + j];
+                b->value[(int64_t)place[k] * stride + j] += from[k * stride + j];
             }
         }
         n += count;

@@ -36,7 +36,7 @@ static weft_status plan(split_route *r, bool back, const char *name, comm_exchan
         r->count[p] = r->samples * split_route_columns(r, back ? p : comm_rank(r->comm));
     }
     const comm_exchange_desc desc = {
-        .lane = COMM_LANE_ROWS, .element_bytes = sizeof(float), .most = r->count, .name = name};
+        .lane = COMM_LANE_ROWS, .element_bytes = sizeof(float), .most = r->count, .name = name, .sent = &r->sent};
     return comm_exchange_plan(r->comm, &desc, exchange);
 }
 

@@ -17,6 +17,7 @@ typedef struct split_route {
     bool squares;
     comm_exchange *sums, *back; /* of sums, and of gradients; NULL: not planned yet */
     int64_t samples;            /* of any rank, that they are planned for */
+    int64_t sent;               /* bytes so far, to other ranks */
     const int64_t *first;       /* [ranks + 1] the first sample of each rank */
     int64_t *count;             /* [ranks] scratch */
     float *gradient;            /* [samples of all ranks, columns of this rank] */

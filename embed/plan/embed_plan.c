@@ -13,6 +13,7 @@
 enum {
     NUMBER_BYTES = sizeof(float),
     COUNT_BYTES = 8, /* before the elements of each message (comm/exchange.h) */
+    SLOT_BYTES = 4,  /* before a row that travels once more (embed/exchange/row_ahead.c) */
     KEY_BYTES = 16,  /* a key and how often it occurs (embed/exchange/row_route.c) */
     /* A key and its bag, and its weight; as many say how many samples a rank has (embed/exchange/bag_route.c). */
     BAG_BYTES = 12,
@@ -136,6 +137,12 @@ int64_t embed_mode_bytes(embed_mode mode, const embed_counts *c, int stride, int
         break;
     }
     return 3 * pairs * COUNT_BYTES + c->distinct_away * (KEY_BYTES + 2 * row); /* keys, rows, gradients */
+}
+
+int64_t embed_late_bytes(const embed_counts *c, int stride, int64_t changed)
+{
+    const int64_t pairs = larger(c->batches, 1) * c->ranks * (c->ranks - 1);
+    return pairs * COUNT_BYTES + changed * (SLOT_BYTES + (int64_t)NUMBER_BYTES * stride);
 }
 
 embed_mode embed_mode_cheapest(const embed_counts *counts, int stride, int64_t columns, bool whole)

@@ -46,6 +46,9 @@ embed_counts embed_counts_sum(const embed_counts *counts, int fields, const uint
  * columns.
  */
 int64_t embed_mode_bytes(embed_mode mode, const embed_counts *counts, int stride, int64_t columns, bool whole);
+/* What all-to-all sends more in these batches where keys and rows travel ahead (embed_ahead): `changed` rows a second
+ * time, counted over the ranks that asked for them. */
+int64_t embed_late_bytes(const embed_counts *counts, int stride, int64_t changed);
 /* The mode that sends least; of equals the first of EMBED_MODES. */
 embed_mode embed_mode_cheapest(const embed_counts *counts, int stride, int64_t columns, bool whole);
 

@@ -74,6 +74,7 @@ static weft_status try_modes(trial_run *r, const embed_desc *desc, embed_mode mo
     embed_desc d = *desc;
     d.mode = mode;
     d.mode_of = mode_of;
+    d.ahead = false;
     r->sums = r->how->sums != NULL && mode_of == NULL && mode == EMBED_DES;
     d.squares = d.squares && !r->sums; /* they are among the sums */
     WEFT_TRY(embed_open(r->comm, &d, r->how->most, &r->table));

@@ -555,6 +555,9 @@ class TrainOptions(TypedDict, total=False):
     field_modes: default none
         modes of --table-mode for columns of ids by their names, such as user=all-to-all,device=replicate; other
         columns have that of --table-mode, all-to-all where it is auto
+    rows_ahead: one of auto, on, off; default auto
+        ids of the next batch travel to their owners, and rows back, while this batch computes, and rows that it
+        changes once more: the same bits (modes all-to-all and replicate); auto: where ranks are on several nodes
     row_optimizer: one of sgd, row-adagrad, adagrad, ftrl, lazy-adam; default row-adagrad
         how rows of embeddings are updated: row-adagrad keeps one sum of squares a row, lazy-adam counts the updates
         of a row
@@ -801,6 +804,7 @@ class TrainOptions(TypedDict, total=False):
     cin: str
     table_mode: str
     field_modes: str
+    rows_ahead: Union[str, bool]
     row_optimizer: str
     row_lr: float
     row_precision: str

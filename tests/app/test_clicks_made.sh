@@ -56,6 +56,19 @@ grep -q "synth:clicks" out || fail "info does not tell the data"
 ok "$weft" train --data synth:clicks,rows=1000G,ids=1G --dry-run --quiet --valid-share 1e-7 --test-share 1e-7 --row-memory 1G --batch-size 1024 --run-dir dry
 [ ! -e dry ] || fail "a dry run leaves a folder"
 
+# Ids that travel ahead change no bit, whoever makes batches; rows that travelled twice are counted.
+for ahead in off on; do
+    ok ranks 3 "$weft" train --data $data "${how[@]}" --epochs 2 --reproducible --expire-after 20 --admit-after 1 --rows-ahead $ahead --run-dir ahead-$ahead
+done
+ok ranks 3 "$weft" train --data $data "${how[@]}" --epochs 2 --reproducible --expire-after 20 --admit-after 1 --rows-ahead on --loader-threads 2 --run-dir ahead-loaders
+for run in ahead-on ahead-loaders; do
+    for file in rows-0000{0,1,2}-of-00003.rows weights.npz; do
+        cmp "$run/$file" ahead-off/$file || fail "$run: $file is another than without --rows-ahead"
+    done
+    grep -q '"reread"' $run/summary.json || fail "$run does not tell how many rows were sent again"
+done
+! grep -q '"reread"' ahead-off/summary.json || fail "rows were sent again without --rows-ahead"
+
 for model in lr fm; do
     ok "$weft" train --data $data "${how[@]}" --epochs 3 --model $model --run-dir $model
 done

@@ -241,6 +241,19 @@ weft_status embed_backward(embed_table *table, const float *dpooled, int64_t ld,
     return embed_reference_backward(&table->reference, dpooled, ld, rate);
 }
 
+/* The reference has all rows on all ranks: there is nothing to send ahead. */
+weft_status embed_ahead(embed_table *table, const embed_bags *bags)
+{
+    (void)table, (void)bags;
+    return WEFT_OK;
+}
+
+weft_status embed_ahead_rows(embed_table *table)
+{
+    (void)table;
+    return WEFT_OK;
+}
+
 /* The reference makes no sums over ids: models of mode EMBED_DES are compared with those of other modes. */
 weft_status embed_sums_forward(embed_table *table, const embed_sums *sums, const embed_bags *bags,
                                const int64_t *samples_of, bool training, float *total, int64_t ld)

@@ -47,6 +47,16 @@ static weft_status read_model(workload *work)
     return click_read_sizes(FLAG_CLICK_CIN, option_text(o, OPT_CLICK_CIN), &job->desc.cin);
 }
 
+/* The same on all ranks. */
+static bool looks_ahead(const workload *work)
+{
+    const app_context *context = work->context;
+    const click_ahead asked = option_choice(context->options, OPT_ROW_AHEAD);
+    const bool away = context->nodes > 1;
+    return !work->trained && comm_size(context->comm) > 1 &&
+           (asked == CLICK_AHEAD_ON || (asked == CLICK_AHEAD_AUTO && away));
+}
+
 static void read_table(workload *work)
 {
     clicks_job *job = work->self;
@@ -66,7 +76,8 @@ static void read_table(workload *work)
                                    .seed = (uint64_t)option_int(o, OPT_SEED),
                                    .admit_after = option_int(o, OPT_ROW_ADMIT),
                                    .expire_after = option_int(o, OPT_ROW_EXPIRE),
-                                   .memory_most = (int64_t)option_size(o, OPT_ROW_MEMORY)};
+                                   .memory_most = (int64_t)option_size(o, OPT_ROW_MEMORY),
+                                   .ahead = looks_ahead(work)};
 }
 
 static int64_t samples_of_rank(const workload *work)
@@ -121,7 +132,8 @@ static weft_status plan_memory(workload *work)
                                     "), or evaluate fewer (" FLAG_VALID_SHARE ", " FLAG_TEST_SHARE ")"};
     memory_plan_add(memory, "process and table", clock_rss_bytes());
     memory_plan_add(memory, "rows of embeddings", (uint64_t)rows);
-    memory_plan_add(memory, "batches", (uint64_t)click_source_bytes(&job->rows, samples, (int)loaders));
+    memory_plan_add(memory, "batches",
+                    (uint64_t)click_source_bytes(&job->rows, samples, (int)loaders, job->table_desc.ahead));
     memory_plan_add(memory, "answers of an evaluation", (uint64_t)(answers_bytes(job->rows.evaluated, ranks)));
     memory_plan_add(memory, "model", (uint64_t)click_model_bytes(context->hal, &job->desc));
     memory_plan_sum(memory);
@@ -284,7 +296,8 @@ weft_status clicks_build(workload *work)
                                           .epoch_rows = option_int(context->options, OPT_CLICK_EPOCH),
                                           .scaling = &job->scaling,
                                           .loaders = (int)option_int(context->options, OPT_LOADER_THREADS),
-                                          .threads = context->placement.threads};
+                                          .threads = context->placement.threads,
+                                          .ahead = job->table_desc.ahead};
     WEFT_TRY(click_source_create(context->comm, context->hal, &job->rows, &options, &job->source));
     job->desc.samples = click_source_most(job->source);
     job->desc.schedule = work->trained ? NULL : &job->schedule;

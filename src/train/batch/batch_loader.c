@@ -26,8 +26,10 @@ typedef struct slot_job {
 struct batch_loader {
     batch_loader_desc desc;
     bool travels;
-    slot_job slot[BATCH_SLOTS];
+    slot_job slot[BATCH_SLOTS_MOST];
     int slots;
+    int taken;         /* the slot of the batch in use */
+    int peeked;        /* the slot of the next batch, which somebody has looked at; -1: none */
     int ahead;         /* the slot that is filled next, or being filled */
     bool filling;      /* a job is posted and was not waited for */
     bool evaluates[2]; /* an evaluation followed the epoch before this one, and this one */
@@ -42,9 +44,9 @@ struct batch_loader {
     bool quit;
 };
 
-int batch_loader_slots(int loaders)
+int batch_loader_slots(int loaders, bool peeks)
 {
-    return loaders > 0 ? BATCH_SLOTS : 1;
+    return (loaders > 0 ? BATCH_SLOTS : 1) + peeks;
 }
 
 /* ---- names of batches -------------------------------------------------------------------------------------------- */
@@ -267,41 +269,79 @@ static weft_status let_go(weft_hal *hal)
 
 /* ---- batches ----------------------------------------------------------------------------------------------------- */
 
+static weft_status status_of(const slot_job *b)
+{
+    return atomic_load(&b->status) == WEFT_OK ? WEFT_OK
+                                              : weft_fail((weft_status)atomic_load(&b->status), "%s", b->message);
+}
+
+/* The batch `key` is made in the slot ahead, unless it stands there already. */
+static weft_status take_ahead(batch_loader *l, const batch_key *key)
+{
+    const bool guessed = l->filling;
+    if (guessed) {
+        await(l);
+    }
+    WEFT_TRY(let_go(l->desc.hal));
+    if (!guessed || !same_key(&l->slot[l->ahead].key, key)) {
+        post(l, key);
+        await(l);
+    }
+    return WEFT_OK;
+}
+
 weft_status batch_loader_take(batch_loader *l, const train_pass *pass, int *slot)
 {
     const batch_key key = key_of(pass);
     WEFT_CHECK(!key.training || key.turn.parts == parts_of(l, key.turn.step), WEFT_ERR_INTERNAL,
                "step %lld in %d parts from a source that was made for %d", (long long)key.turn.step, key.turn.parts,
                parts_of(l, key.turn.step));
-    const slot_job *b = &l->slot[l->ahead];
     const double begin = clock_seconds();
-    const bool guessed = l->filling;
-    if (guessed) {
-        await(l);
-    }
-    WEFT_TRY(let_go(l->desc.hal));
-    if (!guessed || !same_key(&b->key, &key)) {
-        post(l, &key);
-        await(l);
+    const bool peeked = l->peeked >= 0 && same_key(&l->slot[l->peeked].key, &key);
+    l->taken = peeked ? l->peeked : l->ahead;
+    l->peeked = -1;
+    if (!peeked) {
+        WEFT_TRY(take_ahead(l, &key));
     }
     l->wait_seconds += clock_seconds() - begin;
-    *slot = l->ahead;
-    return atomic_load(&b->status) == WEFT_OK ? WEFT_OK
-                                              : weft_fail((weft_status)atomic_load(&b->status), "%s", b->message);
+    *slot = l->taken;
+    return status_of(&l->slot[l->taken]);
 }
 
 void batch_loader_ahead(batch_loader *l, const train_pass *pass)
 {
-    const batch_key key = l->slot[l->ahead].key;
+    const batch_key key = l->slot[l->taken].key;
     note_turn(l, &key);
-    if (l->threads == 0) {
+    if (l->threads == 0 || l->filling) { /* it was begun when the batch that is in use now was looked at */
         return;
     }
     const batch_key next = guess_next(l, &key, pass);
-    l->ahead = (l->ahead + 1) % l->slots;
+    l->ahead = (l->taken + 1) % l->slots;
     if (!l->travels || goes_on(&key, &next)) {
         post(l, &next);
     }
+}
+
+weft_status batch_loader_peek(batch_loader *l, const train_pass *pass, int *slot)
+{
+    const batch_key key = l->slot[l->taken].key, next = guess_next(l, &key, pass);
+    assert(l->desc.peeks && !l->travels && l->peeked < 0);
+    *slot = -1;
+    if (!key.training || !goes_on(&key, &next)) {
+        return WEFT_OK;
+    }
+    const double begin = clock_seconds();
+    l->ahead = l->filling ? l->ahead : (l->taken + 1) % l->slots;
+    WEFT_TRY(take_ahead(l, &next));
+    l->wait_seconds += clock_seconds() - begin;
+    l->peeked = l->ahead;
+    *slot = l->peeked;
+    l->ahead = (l->peeked + 1) % l->slots;
+    if (l->threads > 0) {
+        const batch_key behind = guess_next(l, &next, pass);
+        post(l, &behind);
+    }
+    return status_of(&l->slot[l->peeked]);
 }
 
 /* ---- create and destroy ------------------------------------------------------------------------------------------ */
@@ -313,7 +353,8 @@ weft_status batch_loader_create(const batch_loader_desc *desc, batch_loader **lo
     *loader = NULL;
     WEFT_TRY(WEFT_NEW_ZERO(&l, 1, WEFT_MEM_GENERAL));
     l->desc = *desc;
-    l->slots = batch_loader_slots(desc->loaders);
+    l->peeked = -1;
+    l->slots = batch_loader_slots(desc->loaders, desc->peeks);
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->posted, NULL);
     pthread_cond_init(&l->finished, NULL);

@@ -11,20 +11,23 @@
  * The loader guesses the batch that training asks for next: the next part or step, then the evaluation if evaluations
  * follow epochs, then the next epoch. A wrong guess (another seed, a resumed training) costs time and changes nothing.
  *
+ * Who looks at the next batch already while this one is in use (batch_loader_peek) has one slot more, so that loaders
+ * make the batch behind it meanwhile. Without loaders the caller's threads make it then instead of later.
+ *
  * Rows may come from other ranks (batch_work.arrive). Then a batch is two jobs: rows at hand while the others travel,
  * then the rows that travelled. Only the caller talks to other ranks, and a batch is begun ahead only inside an epoch,
  * because all ranks know how an epoch goes on: nothing is on its way when a training ends.
  *
  *      WEFT_TRY(batch_loader_take(loader, pass, &slot));       the batch of `pass` stands in slot `slot`
  *      ... upload it ...
- *      batch_loader_ahead(loader, pass);                       the next one is begun in the other slot
+ *      batch_loader_ahead(loader, pass);                       the next one is begun in another slot
  */
 #pragma once
 
 #include "train/batch/batch_order.h"
 #include "train/source.h"
 
-enum { BATCH_SLOTS = 2 };
+enum { BATCH_SLOTS = 2, BATCH_SLOTS_MOST = 3 };
 
 /* The name of a batch. An evaluation is the same in every epoch, so its seed and epoch are 0. */
 typedef struct batch_key {
@@ -60,12 +63,14 @@ typedef struct batch_loader_desc {
     int loaders;
     /* Threads that make rows: `loaders`, or those of the caller; >= 1. */
     int workers;
+    /* batch_loader_peek will be called; rows do not travel. */
+    bool peeks;
 } batch_loader_desc;
 
 typedef struct batch_loader batch_loader;
 
-/* Slots that a loader of so many threads fills: 1 or BATCH_SLOTS. */
-int batch_loader_slots(int loaders);
+/* Slots that a loader of so many threads fills: 1 or BATCH_SLOTS, and one more where it peeks. */
+int batch_loader_slots(int loaders, bool peeks);
 
 /* Not collective. WEFT_ERR_RESOURCE: memory or threads. */
 weft_status batch_loader_create(const batch_loader_desc *desc, batch_loader **loader);
@@ -79,6 +84,11 @@ void batch_loader_expect_travel(batch_loader *loader);
 weft_status batch_loader_take(batch_loader *loader, const train_pass *pass, int *slot);
 /* The batch that was taken is in use: begin the one that comes next, in the other slot. */
 void batch_loader_ahead(batch_loader *loader, const train_pass *pass);
+
+/* [out] slot: where the batch that follows the one of `pass`, which was taken last, stands until it has been taken; -1:
+ * `pass` is the last of its epoch. Waits until the batch is made. Errors of
+ * batch_loader_take. Local. */
+weft_status batch_loader_peek(batch_loader *loader, const train_pass *pass, int *slot);
 
 /* Seconds that batch_loader_take took, all together. */
 double batch_loader_wait_seconds(const batch_loader *loader);

@@ -13,10 +13,10 @@ enum { SAMPLES = 37, BATCH = 10, STEPS = 4, EVAL_STEPS = 2, MOST = 16, ASKED = 3
 typedef struct numbers {
     const batch_plan plan;
     train_source source;
-    batch_key key[BATCH_SLOTS];
-    int64_t rows[BATCH_SLOTS];
-    uint64_t value[BATCH_SLOTS][MOST];
-    bool travels;
+    batch_key key[BATCH_SLOTS_MOST];
+    int64_t rows[BATCH_SLOTS_MOST];
+    uint64_t value[BATCH_SLOTS_MOST][MOST];
+    bool travels, peeks;
     atomic_int arrived; /* batches */
     int begun;
     atomic_int early; /* rows that were made before they arrived */
@@ -88,6 +88,33 @@ static void fill(numbers *n, weft_hal *hal, int loaders, batch_loader_desc *desc
         .workers = loaders > 0 ? loaders : 2};
 }
 
+static void check_values(const numbers *n, int slot, const batch_key *key)
+{
+    for (int64_t row = 0; row < MOST; ++row) {
+        assert_int_equal(n->value[slot][row], row < rows_of(n, key) ? value_of(key, row) : 0);
+    }
+}
+
+/* The batch that follows within an epoch of training stands in another slot, and the one in use stays as it is. */
+static void check_peek(batch_loader *loader, const numbers *n, const batch_key *key, const train_pass *pass, int slot)
+{
+    batch_key next = *key;
+    int peeked = -2;
+    ASSERT_OK(batch_loader_peek(loader, pass, &peeked));
+    next.turn.part += 1;
+    if (next.turn.part == next.turn.parts) {
+        next.turn =
+            (batch_turn){.step = key->turn.step + 1, .parts = batch_order_parts(&n->plan, key->turn.step + 1, ASKED)};
+    }
+    if (!pass->training || next.turn.step == STEPS) {
+        assert_int_equal(peeked, -1);
+        return;
+    }
+    assert_int_not_equal(peeked, slot);
+    check_values(n, peeked, &next);
+    check_values(n, slot, key);
+}
+
 static void check_batch(batch_loader *loader, numbers *n, const train_pass *pass)
 {
     int slot = -1;
@@ -96,10 +123,11 @@ static void check_batch(batch_loader *loader, numbers *n, const train_pass *pass
                            .seed = pass->training ? pass->seed : 0,
                            .epoch = pass->training ? pass->epoch : 0,
                            .turn = {.step = pass->step, .part = pass->part, .parts = pass->parts}};
-    for (int64_t row = 0; row < MOST; ++row) {
-        assert_int_equal(n->value[slot][row], row < rows_of(n, &key) ? value_of(&key, row) : 0);
-    }
+    check_values(n, slot, &key);
     batch_loader_ahead(loader, pass);
+    if (n->peeks && pass->step % 4 != 3) {
+        check_peek(loader, n, &key, pass, slot);
+    }
 }
 
 static void check_epochs(batch_loader *loader, numbers *n, uint64_t seed, bool evaluates)
@@ -126,11 +154,13 @@ static void test_batches_are_those_asked_for(void **state)
     weft_hal *hal = NULL;
     ASSERT_OK(weft_hal_open("cpu", 1, &hal));
     for (int loaders = 0; loaders <= 3; ++loaders) {
-        for (int apart = 0; apart < 2; ++apart) {
-            numbers n = {.plan = {.samples = SAMPLES, .batch = BATCH, .least = 2}, .travels = apart != 0};
+        for (int form = 0; form < 3; ++form) {
+            numbers n = {
+                .plan = {.samples = SAMPLES, .batch = BATCH, .least = 2}, .travels = form == 1, .peeks = form == 2};
             batch_loader_desc desc;
             batch_loader *loader = NULL;
             fill(&n, hal, loaders, &desc);
+            desc.peeks = n.peeks;
             ASSERT_OK(batch_loader_create(&desc, &loader));
             if (n.travels) {
                 batch_loader_expect_travel(loader);

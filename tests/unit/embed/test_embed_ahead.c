@@ -1,0 +1,302 @@
+/* Keys and rows of the next batch that travel ahead change no bit, and what they send is known. */
+#include <string.h>
+
+#include "embed/embed.h"
+#include "embed/embed_key.h"
+#include "embed/exchange/row_route.h"
+#include "embed/plan/embed_plan.h"
+#include "support/folder.h"
+#include "support/test.h"
+
+enum { SAMPLES = 29, FIELDS = 2, WIDTH = 4, STRIDE = WIDTH + 1, IDS = 24, STEPS = 14, ADMIT = 1, SEED = 5 };
+enum { BAGS = SAMPLES * FIELDS, KEYS = 2 * BAGS, COLUMNS = FIELDS * STRIDE, RANKS_MOST = 8 };
+enum { PAUSE = 6 }; /* behind this step rows are written, and a pass of another batch happens */
+
+typedef struct job {
+    bool ahead;
+    embed_mode mode;
+    const uint8_t *mode_of;
+    int64_t expire_after;
+    bool admits_all;         /* ids at first sight */
+    bool pauses;             /* a pass over another batch behind step PAUSE, while the next one is under way */
+    bool trains_between;     /* it is one of training */
+    const char *save, *load; /* of the rows behind step PAUSE */
+    int first;               /* step */
+    float out[STEPS][SAMPLES * COLUMNS];
+    int64_t bytes; /* of the lane of rows, over all ranks */
+    embed_figures figures;
+} job;
+
+/* This rank's share of a batch. */
+typedef struct share {
+    int64_t at[BAGS + 1];
+    uint64_t key[KEYS];
+    embed_bags bags;
+} share;
+
+static uint32_t draw(uint32_t *state)
+{
+    *state = *state * 1664525U + 1013904223U;
+    return *state >> 8;
+}
+
+static int first_of(int p, int ranks)
+{
+    return SAMPLES * p / ranks;
+}
+
+/* Two thirds of the ids are those of the batch before, and one in nine is one of a few that come back at any time. */
+static void fill(int step, int64_t *at, uint64_t *key)
+{
+    uint32_t state = (uint32_t)step * 91U + 3U;
+    int64_t n = 0;
+    for (int b = 0; b < BAGS; ++b) {
+        at[b] = n;
+        for (uint32_t k = 0; k < draw(&state) % 2 + 1; ++k) {
+            const uint32_t window = draw(&state) % 9 == 0 ? 0 : (uint32_t)step * IDS / 3;
+            key[n++] = embed_key(b % FIELDS, window + draw(&state) % IDS);
+        }
+    }
+    at[BAGS] = n;
+}
+
+static void fill_share(int step, int rank, int ranks, share *s)
+{
+    const int first = first_of(rank, ranks), samples = first_of(rank + 1, ranks) - first;
+    fill(step, s->at, s->key);
+    const int64_t begin = s->at[first * FIELDS];
+    for (int b = 0; b <= samples * FIELDS; ++b) {
+        s->at[b] = s->at[first * FIELDS + b] - begin;
+    }
+    s->bags = (embed_bags){
+        .samples = samples, .fields = FIELDS, .at = s->at, .key = s->key + begin, .batch = (uint64_t)step + 1};
+}
+
+static weft_status step_of(weft_comm *comm, job *j, embed_table *table, int step, share both[2])
+{
+    const int ranks = comm_size(comm), rank = comm_rank(comm), first = first_of(rank, ranks);
+    share *now = &both[step % 2], *next = &both[(step + 1) % 2];
+    float total[SAMPLES * COLUMNS];
+    if (step == j->first || !j->ahead) {
+        fill_share(step, rank, ranks, now);
+    }
+    WEFT_TRY(embed_forward(table, &now->bags, true, total, COLUMNS));
+    if (j->ahead && step + 1 < STEPS) {
+        fill_share(step + 1, rank, ranks, next);
+        WEFT_TRY(embed_ahead(table, &next->bags));
+        WEFT_TRY(step % 3 == 0 ? WEFT_OK : embed_ahead_rows(table)); /* else embed_backward does it */
+    }
+    for (int64_t i = 0; i < now->bags.samples * COLUMNS; ++i) {
+        j->out[step][first * COLUMNS + i] = total[i];
+        total[i] = (total[i] + 0.01F) / SAMPLES;
+    }
+    WEFT_TRY(embed_backward(table, total, COLUMNS, 0.3));
+    if (step == PAUSE && j->save != NULL) {
+        WEFT_TRY(comm_agree(comm, embed_save(table, j->save, "rows", 7)));
+    }
+    if (step == PAUSE && j->pauses) {
+        share other;
+        fill_share(0, rank, ranks, &other);
+        WEFT_TRY(embed_forward(table, &other.bags, j->trains_between, total, COLUMNS));
+    }
+    return WEFT_OK;
+}
+
+static weft_status run(weft_comm *comm, void *argument)
+{
+    job *j = argument;
+    const embed_desc desc = {.fields = FIELDS,
+                             .width = WIDTH,
+                             .linear = true,
+                             .rule = EMBED_ADAGRAD,
+                             .spread = 0.1,
+                             .seed = SEED,
+                             .admit_after = j->admits_all ? 0 : ADMIT,
+                             .expire_after = j->expire_after,
+                             .mode = j->mode,
+                             .mode_of = j->mode_of,
+                             .ahead = j->ahead};
+    embed_table *table = NULL;
+    share *both = test_calloc(2, sizeof *both);
+    comm_set_stall_timeout(comm, 60);
+    WEFT_TRY(embed_open(comm, &desc, KEYS, &table));
+    weft_status status = j->load == NULL ? WEFT_OK : comm_agree(comm, embed_load(table, j->load, "rows", 7));
+    embed_figures figures = {0};
+    for (int step = j->first; step < STEPS && status == WEFT_OK; ++step) {
+        status = step_of(comm, j, table, step, both);
+        status = status == WEFT_OK ? embed_measure(table, &figures) : status;
+    }
+    int64_t bytes = (int64_t)comm_lane_stats(comm, COMM_LANE_ROWS).bytes_sent;
+    status = status == WEFT_OK ? comm_allreduce(comm, &bytes, 1, WEFT_DTYPE_I64, COMM_SUM) : status;
+    if (comm_rank(comm) == 0) {
+        j->figures = figures;
+        j->bytes = bytes;
+    }
+    embed_close(table);
+    test_free(both);
+    return status;
+}
+
+static job *run_job(int ranks, job how)
+{
+    job *j = test_calloc(1, sizeof *j);
+    *j = how;
+    ASSERT_OK(comm_thread_run(ranks, run, j));
+    return j;
+}
+
+static void check_same(const job *a, const job *b)
+{
+    assert_memory_equal(a->out, b->out, sizeof a->out);
+    assert_int_equal(a->figures.rows, b->figures.rows);
+    assert_int_equal(a->figures.waiting, b->figures.waiting);
+    assert_int_equal(a->figures.made, b->figures.made);
+    assert_int_equal(a->figures.expired, b->figures.expired);
+}
+
+static void changes_no_bit(void **state)
+{
+    (void)state;
+    static const int ranks[] = {1, 2, 3, 4, 8};
+    static const uint8_t by_field[FIELDS] = {EMBED_DES, EMBED_ALL_TO_ALL};
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; ++i) {
+        for (int form = 0; form < 5;
+             form += ranks[i] == 8 ? 3 : 1) { /* rows leave after 1 and 2 batches: their places are taken again */
+            job how = {.mode = form == 1 ? EMBED_REPLICATE : EMBED_ALL_TO_ALL,
+                       .mode_of = form == 2 ? by_field : NULL,
+                       .expire_after = form < 3 ? 0 : form - 2,
+                       .admits_all = form >= 3,
+                       .pauses = form == 0 || form == 2,
+                       .trains_between = form == 2};
+            job *plain = run_job(ranks[i], how);
+            how.ahead = true;
+            job *ahead = run_job(ranks[i], how);
+            check_same(ahead, plain);
+            assert_true(plain->figures.rows > 0);
+            assert_int_equal(ahead->figures.reread > 0, ranks[i] > 1 && form != 1);
+            assert_int_equal(plain->figures.reread, 0);
+            test_free(plain);
+            test_free(ahead);
+        }
+    }
+}
+
+/* Rows that are written between two batches, the second of which is under way, are those of a table that looks at
+ * nothing ahead, and go on alike on another number of ranks. */
+static void a_checkpoint_between(void **state)
+{
+    const char *folder = *state;
+    static const int ranks[] = {2, 3, 4, 8};
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; ++i) {
+        const int then = ranks[(i + 1) % 4];
+        job *plain = run_job(ranks[i], (job){.expire_after = 3, .save = folder});
+        job *from_plain = run_job(then, (job){.expire_after = 3, .load = folder, .first = PAUSE + 1});
+        test_free(plain);
+        job *ahead = run_job(ranks[i], (job){.expire_after = 3, .save = folder, .ahead = true});
+        job *from_ahead = run_job(then, (job){.expire_after = 3, .load = folder, .first = PAUSE + 1, .ahead = true});
+        check_same(from_ahead, from_plain);
+        test_free(ahead);
+        test_free(from_plain);
+        test_free(from_ahead);
+    }
+}
+
+/* ---- bytes ---- */
+
+typedef struct seen_key {
+    int sightings, row_since, last; /* row_since, last: step, or -1 */
+} seen_key;
+
+/* Distinct keys that rank p asks other owners for in a step, and how many of their rows have changed since they left:
+ * made in this step, or updated in the one before. */
+static void count_rank(int step, int p, int ranks, const seen_key *seen, int64_t *asked, int64_t *changed)
+{
+    share s;
+    bool met[FIELDS][STEPS * IDS] = {{false}};
+    fill_share(step, p, ranks, &s);
+    for (int64_t k = 0; k < s.at[s.bags.samples * FIELDS]; ++k) {
+        const uint64_t key = s.bags.key[k], id = key & ((UINT64_C(1) << EMBED_ID_BITS) - 1);
+        const int field = embed_key_field(key);
+        if (met[field][id] || row_route_owner(key, SEED, ranks) == p) {
+            continue;
+        }
+        met[field][id] = true;
+        const seen_key *of = &seen[(uint64_t)field * STEPS * IDS + id];
+        *asked += 1;
+        *changed += of->row_since == step || (of->row_since >= 0 && of->last == step - 1);
+    }
+}
+
+/* The batch of all ranks is seen. last: of the batch before it. */
+static void see(int step, seen_key *seen)
+{
+    int64_t at[BAGS + 1];
+    uint64_t key[KEYS];
+    int times[FIELDS * STEPS * IDS] = {0};
+    fill(step, at, key);
+    for (int64_t k = 0; k < at[BAGS]; ++k) {
+        times[embed_key_field(key[k]) * STEPS * IDS + (int)(key[k] & ((UINT64_C(1) << EMBED_ID_BITS) - 1))] += 1;
+    }
+    for (int i = 0; i < FIELDS * STEPS * IDS; ++i) {
+        if (times[i] > 0 && seen[i].row_since < 0 && seen[i].sightings >= ADMIT) {
+            seen[i].row_since = step;
+        }
+        seen[i].sightings += times[i];
+    }
+}
+
+static void met_in(int step, seen_key *seen)
+{
+    int64_t at[BAGS + 1];
+    uint64_t key[KEYS];
+    fill(step, at, key);
+    for (int64_t k = 0; k < at[BAGS]; ++k) {
+        const int field = embed_key_field(key[k]);
+        seen[field * STEPS * IDS + (int)(key[k] & ((UINT64_C(1) << EMBED_ID_BITS) - 1))].last = step;
+    }
+}
+
+/* Counted bytes are those of keys, rows and gradients, and of 4 + 4 STRIDE for each row that changed. */
+static void bytes_are_known(void **state)
+{
+    (void)state;
+    static const int ranks[] = {2, 3, 4, 8};
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; ++i) {
+        int64_t formula = 0, reread = 0;
+        seen_key *seen = test_calloc(FIELDS * STEPS * IDS, sizeof *seen);
+        for (int k = 0; k < FIELDS * STEPS * IDS; ++k) {
+            seen[k] = (seen_key){.row_since = -1, .last = -1};
+        }
+        job *ahead = run_job(ranks[i], (job){.ahead = true});
+        for (int step = 0; step < STEPS; ++step) {
+            int64_t asked = 0, changed = 0;
+            see(step, seen);
+            for (int p = 0; p < ranks[i]; ++p) {
+                count_rank(step, p, ranks[i], seen, &asked, &changed);
+            }
+            met_in(step, seen);
+            const embed_counts counts = {.ranks = ranks[i], .distinct_away = asked};
+            changed = step == 0 ? 0 : changed;
+            formula += embed_mode_bytes(EMBED_ALL_TO_ALL, &counts, STRIDE, COLUMNS, false) +
+                       (step == 0 ? 0 : embed_late_bytes(&counts, STRIDE, changed));
+            reread += changed;
+        }
+        assert_true(reread > 0);
+        assert_int_equal(ahead->figures.reread, reread);
+        assert_int_equal(ahead->bytes, formula);
+        assert_int_equal(ahead->figures.sent[EMBED_ALL_TO_ALL], formula);
+        test_free(ahead);
+        test_free(seen);
+    }
+    assert_int_equal(embed_late_bytes(&(embed_counts){.ranks = 3}, STRIDE, 10), 6 * 8 + 10 * (4 + 4 * STRIDE));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(changes_no_bit),
+        cmocka_unit_test_setup_teardown(a_checkpoint_between, folder_setup, folder_teardown),
+        cmocka_unit_test(bytes_are_known),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
