@@ -146,6 +146,22 @@ PY
 
 # ---- a file for other programs ----
 ok "$weft" export first --out first.safetensors
+ok "$weft" export first --out first.npy
+refused 2 "first-keys.npy: exists already" sh -c "mv first.npy old.npy && '$weft' export first --out first.npy"
+mv old.npy first.npy
+python3 - <<'PY' || fail "rows as arrays are others than those of safetensors"
+import json
+import struct
+import numpy as np
+with open("first.safetensors", "rb") as file:
+    header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
+    data = file.read()
+key, value = (np.frombuffer(data[slice(*header[name]["data_offsets"])], type).reshape(header[name]["shape"]) for name, type in (("rows.key", "<u8"), ("rows.value", "<f4")))
+order = np.argsort(key)
+assert len(key) > 10 and not (order == np.arange(len(key))).all()  # of several ranks
+assert np.load("first-keys.npy").dtype == np.uint64 and (np.load("first-keys.npy") == key[order]).all()
+assert (np.load("first.npy") == value[order]).all()
+PY
 for python in python3 /usr/bin/python3 ""; do
     [ -z "$python" ] || ! "$python" -c 'import numpy, xxhash' 2>/dev/null || break
 done

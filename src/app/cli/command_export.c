@@ -1,9 +1,11 @@
-/* app/cli/command_export.c: weft export MODEL --out FILE.safetensors, or FILE.json of trees. */
+/* app/cli/command_export.c: weft export MODEL --out FILE.safetensors, FILE.json of trees, or FILE.npy of rows of
+ * embeddings. */
 #include <string.h>
 #include <strings.h>
 
 #include "app/cli/command.h"
 #include "app/workload/saved_model.h"
+#include "app/workload/workload.h"
 #include "base/log.h"
 
 static weft_status write_model(const saved_model *model, const weft_options *options)
@@ -42,9 +44,30 @@ static weft_status write_own(const saved_model *model, const char *out)
     return WEFT_OK;
 }
 
+/* FILE.npy, and FILE-keys.npy. */
+static weft_status write_rows(const saved_model *model, const weft_options *options)
+{
+    const char *out = option_text(options, OPT_EXPORT_OUT);
+    const workload_ops *ops = workload_of(model->known);
+    const size_t stem = strlen(out) - strlen(ending_of(out));
+    char keys[FILE_PATH_MAX];
+    WEFT_CHECK(ops->write_rows != NULL, WEFT_ERR_USAGE,
+               "--out %s: arrays of NumPy are for rows of embeddings, which models on %s have not: name it "
+               "FILE.safetensors; weights.npz in the run folder has the weights as arrays",
+               out, ops->field);
+    WEFT_CHECK(snprintf(keys, sizeof keys, "%.*s-keys.npy", (int)stem, out) < (int)sizeof keys, WEFT_ERR_USAGE,
+               "--out %s: the path is too long", out);
+    WEFT_CHECK(option_flag(options, OPT_FORCE) || !file_exists(keys), WEFT_ERR_USAGE,
+               "%s: exists already; choose another name, or replace it with --force", keys);
+    return ops->write_rows(model, out, keys);
+}
+
 static weft_status write_as_asked(const saved_model *model, const weft_options *options)
 {
     const char *out = option_text(options, OPT_EXPORT_OUT);
+    if (model->own == NULL && strcmp(ending_of(out), ".npy") == 0) {
+        return write_rows(model, options);
+    }
     const bool json = strcmp(ending_of(out), ".json") == 0;
     WEFT_CHECK(json == (model->own != NULL), WEFT_ERR_USAGE, "--out %s: %s", out,
                json ? "JSON is for trees: name it FILE.safetensors"
@@ -52,7 +75,7 @@ static weft_status write_as_asked(const saved_model *model, const weft_options *
     return json ? write_own(model, out) : write_model(model, options);
 }
 
-/* Two formats are written: a name that stands for another would deceive whoever loads the file. */
+/* Three formats are written: a name that stands for another would deceive whoever loads the file. */
 static weft_status check_ending(const char *out)
 {
     static const struct {
@@ -67,9 +90,15 @@ static weft_status check_ending(const char *out)
     for (size_t i = 0; i < sizeof cures / sizeof *cures; i++) {
         cure = strcasecmp(ending, cures[i].ending) == 0 ? cures[i].cure : cure;
     }
-    WEFT_CHECK(ending[0] == '\0' || strcmp(ending, ".safetensors") == 0 || strcmp(ending, ".json") == 0, WEFT_ERR_USAGE,
-               "--out %s: weft export writes safetensors, and trees as FILE.json: name it FILE.safetensors%s", out,
-               cure);
+    static const char *const endings[] = {"", ".safetensors", ".json", ".npy"};
+    bool known = false;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        known = known || strcmp(ending, endings[i]) == 0;
+    }
+    WEFT_CHECK(known, WEFT_ERR_USAGE,
+               "--out %s: weft export writes safetensors, trees as FILE.json, and rows of embeddings as FILE.npy: name "
+               "it FILE.safetensors%s",
+               out, cure);
     return WEFT_OK;
 }
 

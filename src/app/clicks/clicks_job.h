@@ -66,5 +66,6 @@ weft_status clicks_find_ceiling(workload *work, const float *logit);
 /* In app/clicks/clicks_saved.c. */
 weft_status clicks_recognise(saved_model *model, const weft_options *given);
 weft_status clicks_write_named(const saved_model *model, const char *path, const safetensors_text *texts, int count);
+weft_status clicks_write_rows(const saved_model *model, const char *path, const char *keys);
 /* The kind of model that --model names; CLICK_KINDS: none. */
 click_kind clicks_kind_of(const char *model);

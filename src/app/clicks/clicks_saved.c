@@ -3,7 +3,10 @@
 
 #include "app/clicks/clicks_job.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "clicks/data/click_names.h"
+#include "embed/pool/key_sort.h"
+#include "io/npy.h"
 
 click_kind clicks_kind_of(const char *model)
 {
@@ -109,5 +112,74 @@ weft_status clicks_write_named(const saved_model *model, const char *path, const
     weights_items(weights, items + ROWS);
     const weft_status status = safetensors_write(path, items, weights->count + ROWS, texts, count);
     weft_free(items);
+    return status;
+}
+
+/* ---- rows as arrays of NumPy ------------------------------------------------------------------------------------- */
+
+/* Rows of all files: keys as they come, each with the place of its row. */
+typedef struct row_arrays {
+    int64_t stride, rows;
+    key_pair *pair, *other; /* [rows] */
+    float *number;          /* [rows, stride] */
+} row_arrays;
+
+static weft_status collect(const uint64_t *key, const float *number, int64_t rows, void *context)
+{
+    row_arrays *a = context;
+    for (int64_t i = 0; i < rows; ++i) {
+        a->pair[a->rows + i] = (key_pair){key[i], a->rows + i};
+    }
+    memcpy(a->number + a->rows * a->stride, number, (size_t)(rows * a->stride) * sizeof *number);
+    a->rows += rows;
+    return WEFT_OK;
+}
+
+/* Keys, or the rows, in the order of `pair`. */
+static weft_status put_sorted(const row_arrays *a, bool keys, file_writer *writer)
+{
+    for (int64_t i = 0; i < a->rows; ++i) {
+        WEFT_TRY(
+            keys ? file_write(writer, &a->pair[i].key, sizeof a->pair[i].key)
+                 : file_write(writer, a->number + a->pair[i].value * a->stride, (size_t)a->stride * sizeof *a->number));
+    }
+    return WEFT_OK;
+}
+
+static weft_status write_array(const row_arrays *a, bool keys, const char *path)
+{
+    const int64_t shape[] = {a->rows, a->stride};
+    file_writer writer;
+    WEFT_TRY(npy_writer_begin(path, keys ? 'u' : 'f', keys ? 8 : 4, keys ? 1 : 2, shape, &writer));
+    const weft_status status = put_sorted(a, keys, &writer);
+    if (status != WEFT_OK) {
+        file_writer_discard(&writer);
+        return status;
+    }
+    return file_writer_commit(&writer);
+}
+
+/* Rows by rising keys. The rows stand in memory meanwhile. */
+weft_status clicks_write_rows(const saved_model *model, const char *path, const char *keys)
+{
+    row_export x = {.writer = NULL};
+    WEFT_TRY(look_at_rows(model, &x));
+    row_arrays a = {.stride = x.files.width + x.files.linear};
+    weft_status status = WEFT_NEW(&a.pair, x.files.rows, WEFT_MEM_WORKSPACE);
+    status = status == WEFT_OK ? WEFT_NEW(&a.other, x.files.rows, WEFT_MEM_WORKSPACE) : status;
+    status = status == WEFT_OK ? WEFT_NEW(&a.number, x.files.rows * a.stride, WEFT_MEM_WORKSPACE) : status;
+    status = status == WEFT_OK ? embed_files_visit(x.folder, x.prefix, collect, &a) : status;
+    if (status == WEFT_OK && key_sort(a.pair, a.other, a.rows) == a.other) {
+        key_pair *sorted = a.other;
+        a.other = a.pair;
+        a.pair = sorted;
+    }
+    status = status == WEFT_OK ? write_array(&a, true, keys) : status;
+    status = status == WEFT_OK ? write_array(&a, false, path) : status;
+    if (status == WEFT_OK) {
+        log_info("%s, %s: %lld rows of %lld numbers by rising keys, from %s", path, keys, (long long)a.rows,
+                 (long long)a.stride, x.folder);
+    }
+    WEFT_FREE_ALL(a.pair, a.other, a.number);
     return status;
 }

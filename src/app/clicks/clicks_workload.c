@@ -376,4 +376,5 @@ const workload_ops clicks_workload = {
     .closing_facts = closing_facts,
     .recognise = clicks_recognise,
     .write_named = clicks_write_named,
+    .write_rows = clicks_write_rows,
 };

@@ -289,6 +289,9 @@ typedef struct workload_ops {
     weft_status (*read_named)(safetensors_file *file, saved_model *model, const weft_options *given);
     /* A recognised model under those names. texts: [count] metadata. */
     weft_status (*write_named)(const saved_model *model, const char *path, const safetensors_text *texts, int count);
+    /* The rows that a recognised model keeps beside its weights, as arrays of NumPy: FILE.npy, and their keys in
+     * `keys`. NULL: it keeps none. */
+    weft_status (*write_rows)(const saved_model *model, const char *path, const char *keys);
 
     /* ---- commands; one process, unless a command is parallel ---- */
 
