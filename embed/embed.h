@@ -74,9 +74,6 @@ typedef enum embed_rule { EMBED_RULES(CHOICE_VALUE) } embed_rule;
 typedef enum embed_mode { EMBED_MODE_CHOICES(CHOICE_VALUE) } embed_mode;
 enum { EMBED_MODES_COUNT = EMBED_MODE_AUTO };
 
-/* Returns false if rows of so many numbers, updated by this rule, cannot be split by columns among so many ranks. */
-bool embed_splits_columns(embed_rule rule, int stride, int ranks);
-
 typedef struct embed_desc {
     int fields;
     int width;     /* numbers of a row that are summed, 0 where only `linear` is kept */
@@ -90,13 +87,20 @@ typedef struct embed_desc {
     double l1, l2;       /* of FTRL */
     double spread;       /* new rows are uniform in [-spread, spread] */
     uint64_t seed;
-    int64_t admit_after;  /* a key gets a row once it was seen so often before; 0: when it is first seen */
+    int64_t admit_after; /* a key gets a row once it was seen so often before; 0: when it is first seen */
+    double
+        admit_chance; /* behind admit_after each sighting gives a row with this probability; 0 or 1: the first does */
     int64_t expire_after; /* rows that were not seen for so many batches leave within as many more; 0: never */
+    double expire_norm;   /* with them leave rows whose numbers have a smaller norm; not by columns. 0: none does */
     int64_t memory_most;  /* bytes of this rank for rows and index, of each group of fields; 0: no limit */
     embed_mode mode;
     const uint8_t *mode_of; /* [fields] the embed_mode of each field, not kept; NULL: all fields have `mode` */
     bool ahead;             /* embed_ahead will be called; modes all-to-all and replicate take memory for it */
 } embed_desc;
+
+/* Returns false if rows of this table cannot be split by columns among so many ranks: a number of columns is needed for
+ * each, and nothing may be asked of a whole row (row-adagrad, expire_norm). */
+bool embed_splits_columns(const embed_desc *desc, int ranks);
 
 /* The keys of a batch's bags: bag (sample s, field f) is key[at[s * fields + f]] up to key[at[s * fields + f + 1]]. */
 typedef struct embed_bags {

@@ -39,7 +39,9 @@ static weft_status check_desc(weft_comm *comm, const embed_desc *d)
                            d->spread,
                            (double)d->seed,
                            (double)d->admit_after,
+                           d->admit_chance,
                            (double)d->expire_after,
+                           d->expire_norm,
                            modes_hash(d),
                            d->squares,
                            d->weighted,
@@ -59,9 +61,9 @@ static weft_status check_desc(weft_comm *comm, const embed_desc *d)
     return WEFT_OK;
 }
 
-bool embed_splits_columns(embed_rule rule, int stride, int ranks)
+bool embed_splits_columns(const embed_desc *d, int ranks)
 {
-    return ranks == 1 || (rule != EMBED_ROW_ADAGRAD && stride >= ranks);
+    return ranks == 1 || (d->rule != EMBED_ROW_ADAGRAD && d->expire_norm == 0.0 && d->width + d->linear >= ranks);
 }
 
 /* The group of a mode that some field has; it is opened with the fields that it gets. */
@@ -80,11 +82,16 @@ static weft_status open_group(embed_table *t, const embed_desc *desc, embed_mode
     of_group.fields = group->fields;
     of_group.mode = mode == EMBED_COLUMNS && comm_size(t->comm) == 1 ? EMBED_ALL_TO_ALL : mode;
     t->groups += 1;
-    WEFT_CHECK(mode != EMBED_COLUMNS || embed_splits_columns(desc->rule, t->stride, comm_size(t->comm)), WEFT_ERR_USAGE,
+    const bool adagrad = desc->rule == EMBED_ROW_ADAGRAD, norm = desc->expire_norm > 0.0;
+    WEFT_CHECK(mode != EMBED_COLUMNS || embed_splits_columns(desc, comm_size(t->comm)), WEFT_ERR_USAGE,
                "rows of %d numbers%s cannot be split by columns among %d ranks: take another mode%s", t->stride,
-               desc->rule == EMBED_ROW_ADAGRAD ? " that are updated by row-adagrad, a sum of squares for all," : "",
+               adagrad ? " that are updated by row-adagrad, a sum of squares for all,"
+               : norm  ? " that leave by their norm, which no rank has,"
+                       : "",
                comm_size(t->comm),
-               desc->rule == EMBED_ROW_ADAGRAD ? ", or another rule" : ", or no more ranks than numbers");
+               adagrad ? ", or another rule"
+               : norm  ? ", or no norm"
+                       : ", or no more ranks than numbers");
     return embed_group_open(t->comm, &of_group, most, &group->rows);
 }
 

@@ -91,8 +91,7 @@ static weft_status try_modes(trial_run *r, const embed_desc *desc, embed_mode mo
 /* 0: rows cannot be split by columns. */
 static int split_stride(const trial_run *r, const embed_desc *desc)
 {
-    const int stride = desc->width + desc->linear;
-    return embed_splits_columns(desc->rule, stride, comm_size(r->comm)) ? stride : 0;
+    return embed_splits_columns(desc, comm_size(r->comm)) ? desc->width + desc->linear : 0;
 }
 
 /* What the timed batches have, field by field. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/integer/integers.h"
+#include "base/integer/mix.h"
 #include "embed/rows/row_store_state.h"
 
 enum { SWEEPS = 8 }; /* of an expiry's span, where memory ends in every batch: a sweep reads the whole index */
@@ -88,6 +89,23 @@ static weft_status make_room_or_expire(row_store *store, const row_wants *wants)
 
 /* ---- which keys ---- */
 
+bool row_store_admits(const row_store *store, uint64_t key, uint64_t seen)
+{
+    const embed_desc *d = &store->desc;
+    const uint64_t after = (uint64_t)d->admit_after;
+    const bool draws = d->admit_chance > 0.0 && d->admit_chance < 1.0;
+    if (seen < after || !draws) {
+        return seen >= after;
+    }
+    const uint64_t of_key = mix64(key + (d->seed + 1) * UINT64_C(0xD1342543DE82EF95));
+    const uint64_t least = (uint64_t)(d->admit_chance * 0x1p53);
+    bool won = false;
+    for (uint64_t i = 0; i <= seen - after && !won; ++i) {
+        won = mix64(of_key + i * UINT64_C(0x9E3779B97F4A7C15)) >> 11 < least;
+    }
+    return won;
+}
+
 /* Fresh keys by stripes: begin[s] up to end[s] of store->fresh.key and mark. */
 typedef struct row_parts {
     int64_t begin[ROW_STRIPES], end[ROW_STRIPES];
@@ -104,7 +122,7 @@ static void list_fresh(row_store *store, const uint64_t *key, int64_t n, const i
             const bool absent = row[i] == ROW_ABSENT;
             const int s = row_stripe_of(row_hash(&store->index, key[i]));
             store->fresh.place[listed++] = i;
-            wants->rows += !absent || store->desc.admit_after == 0;
+            wants->rows += !absent || row_store_admits(store, key[i], 0);
             wants->slots[s] += absent;
             count[s] += 1;
         }
@@ -118,7 +136,7 @@ static void list_fresh(row_store *store, const uint64_t *key, int64_t n, const i
 /* The mark of a fresh key, 0: it is refused. slots: that its stripe has left; made: rows so far. */
 static uint64_t judge(row_store *store, uint64_t key, int32_t times, int64_t *slots, int64_t *made, int64_t *row)
 {
-    const bool absent = *row == ROW_ABSENT, admitted = !absent || store->desc.admit_after == 0;
+    const bool absent = *row == ROW_ABSENT, admitted = !absent || row_store_admits(store, key, 0);
     *row = ROW_NONE;
     if ((absent && *slots == 0) || (admitted && store->slabs.rows == store->slabs.capacity)) {
         store->refused += 1;

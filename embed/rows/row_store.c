@@ -39,6 +39,12 @@ static weft_status check(const embed_desc *d)
                "embeddings: beta %g and %g: not negative, and below 1 for lazy Adam", d->beta1, d->beta2);
     WEFT_CHECK(d->admit_after >= 0 && d->admit_after <= INT32_MAX, WEFT_ERR_USAGE,
                "embeddings: keys are admitted after %lld sightings: 0 to %d", (long long)d->admit_after, INT32_MAX);
+    WEFT_CHECK(d->admit_chance == 0.0 || (d->admit_chance >= ROW_CHANCE_LEAST && d->admit_chance <= 1.0),
+               WEFT_ERR_USAGE, "embeddings: a sighting admits a key with probability %g: %g to 1, or 0 for always",
+               d->admit_chance, ROW_CHANCE_LEAST);
+    WEFT_CHECK(is_size(d->expire_norm) && (d->expire_norm == 0.0 || d->expire_after > 0), WEFT_ERR_USAGE,
+               "embeddings: rows of a norm below %g leave with those that are old, and none is: 0, or rows that expire",
+               d->expire_norm);
     WEFT_CHECK(d->expire_after >= 0 && d->expire_after <= ROW_EXPIRE_MOST, WEFT_ERR_USAGE,
                "embeddings: rows expire after %lld batches: 0 (never) to %d", (long long)d->expire_after,
                ROW_EXPIRE_MOST);
@@ -132,7 +138,7 @@ int row_store_stride(const row_store *store)
 /* ---- find ---- */
 
 /* What one sighting of a batch does to a key; *fresh counts those that are to be judged. */
-static int64_t sight(const row_store *store, row_slot *slot, int32_t times, int64_t *fresh)
+static int64_t sight(const row_store *store, uint64_t key, row_slot *slot, int32_t times, int64_t *fresh)
 {
     const uint64_t what = row_what(slot);
     if (slot->mark == 0) {
@@ -144,7 +150,7 @@ static int64_t sight(const row_store *store, row_slot *slot, int32_t times, int6
         return (int64_t)what - 1;
     }
     const uint64_t count = what - ROW_WAITING;
-    if (count >= (uint64_t)store->desc.admit_after) {
+    if (row_store_admits(store, key, count)) {
         slot->mark = row_mark(what, store->batch);
         *fresh += 1;
         return ROW_DUE;
@@ -178,7 +184,8 @@ weft_status row_store_touch(row_store *store, const uint64_t *key, const int32_t
         const int block = (int)smaller(n - first, ROW_BLOCK);
         row_lookup_find(&store->index, key + first, block, slot);
         for (int i = 0; i < block; ++i) {
-            row[first + i] = training ? sight(store, slot[i], times[first + i], &fresh) : find_only(slot[i]);
+            row[first + i] =
+                training ? sight(store, key[first + i], slot[i], times[first + i], &fresh) : find_only(slot[i]);
         }
     }
     return fresh == 0 ? WEFT_OK : row_store_admit(store, key, times, n, fresh, row);
@@ -214,17 +221,33 @@ typedef struct sweep {
     int64_t rows, waiting; /* that leave */
 } sweep;
 
+/* Returns true if the numbers of a row, which the last batch did not name, have a small norm. */
+static bool is_small(const row_store *store, int64_t row, int64_t age)
+{
+    float number[ROW_STRIDE_MOST];
+    double squares = 0.0;
+    if (store->desc.expire_norm == 0.0 || age == 0) {
+        return false;
+    }
+    store->kernels->read(&store->rule, &store->slabs, &row, 1, number, store->rule.stride);
+    for (int j = 0; j < store->rule.stride; ++j) {
+        squares += (double)number[j] * number[j];
+    }
+    return squares < store->desc.expire_norm * store->desc.expire_norm;
+}
+
 static bool is_old(row_slot *slot, void *context)
 {
     sweep *s = context;
-    const int64_t batch = s->store->batch, age = row_age(slot, batch);
-    if (s->store->desc.expire_after == 0 || age < s->store->desc.expire_after) {
+    const int64_t batch = s->store->batch, age = row_age(slot, batch), most = s->store->desc.expire_after;
+    const bool has_row = row_what(slot)<ROW_WAITING, old = most> 0 && age >= most;
+    if (!old && !(has_row && is_small(s->store, (int64_t)row_what(slot) - 1, age))) {
         if (age > ROW_EXPIRE_MOST) {
             slot->mark = row_mark(row_what(slot), batch - ROW_EXPIRE_MOST);
         }
         return false;
     }
-    if (row_what(slot) < ROW_WAITING) {
+    if (has_row) {
         row_slabs_give_back(&s->store->slabs, (int64_t)row_what(slot) - 1);
         s->rows += 1;
     } else {

@@ -32,6 +32,8 @@ enum {
     ROW_MEMORY_LEAST = 1 << 18, /* bytes: smallest embed_desc.memory_most that is not 0 */
 };
 
+#define ROW_CHANCE_LEAST 0.001 /* smallest embed_desc.admit_chance that is not 0 */
+
 /* WEFT_ERR_USAGE: a member of desc is out of its range. desc is copied; only `fields` is not read. */
 weft_status row_store_open(const embed_desc *desc, row_store **store);
 /* Columns [first, last) of rows, which are those that a store of whole rows has. desc: of whole rows, by a rule that

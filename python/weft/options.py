@@ -575,8 +575,15 @@ class TrainOptions(TypedDict, total=False):
         ftrl: weights are drawn to 0
     admit_after: 0 to 1000000; default 0
         an id gets a row once it was seen so often in the batches before; 0: when it is first seen
+    admit_chance: 0.001 to 1; default 1
+        behind --admit-after each sighting of an id gives it a row with this probability, a matter of id and seed
+        alone: 0.1 keeps nine of ten ids out that are seen once, and most that are seen often in
     expire_after: 0 to 8388608; default 0
         rows that no batch of so many named leave; 0: never
+    expire_norm: 0 to 1000000; default 0
+        every --expire-after batches rows leave, too, whose numbers have a norm below this and which the last batch
+        did not name (new ones have about --row-spread times the root of a third of --width); 0: none. Not with
+        --table-mode columns
     row_memory: 0 to 1e+18; default 0
         bytes that rows and their index take on a rank, at most: expired rows leave first, then new ids are refused;
         0: no limit
@@ -813,7 +820,9 @@ class TrainOptions(TypedDict, total=False):
     row_l1: float
     row_l2: float
     admit_after: int
+    admit_chance: float
     expire_after: int
+    expire_norm: float
     row_memory: Union[int, str]
     positive_from: str
     bags: str

@@ -75,7 +75,9 @@ static void read_table(workload *work)
                                    .spread = option_real(o, OPT_ROW_SPREAD),
                                    .seed = (uint64_t)option_int(o, OPT_SEED),
                                    .admit_after = option_int(o, OPT_ROW_ADMIT),
+                                   .admit_chance = option_real(o, OPT_ROW_CHANCE),
                                    .expire_after = option_int(o, OPT_ROW_EXPIRE),
+                                   .expire_norm = option_real(o, OPT_ROW_NORM),
                                    .memory_most = (int64_t)option_size(o, OPT_ROW_MEMORY),
                                    .ahead = looks_ahead(work)};
 }

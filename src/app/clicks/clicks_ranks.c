@@ -141,7 +141,7 @@ static weft_status count_on(const clicks_job *job, const sample_batch *b, int ra
                             fields_plan *plan)
 {
     const int stride = job->table_desc.width + job->table_desc.linear;
-    const bool splits = embed_splits_columns(job->table_desc.rule, stride, ranks);
+    const bool splits = embed_splits_columns(&job->table_desc, ranks);
     for (int f = 0; f < job->rows.fields; ++f) {
         plan->counts[f] = (embed_counts){.ranks = ranks, .stride = splits ? stride : 0};
     }

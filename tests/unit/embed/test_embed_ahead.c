@@ -18,6 +18,7 @@ typedef struct job {
     const uint8_t *mode_of;
     int64_t expire_after;
     bool admits_all;         /* ids at first sight */
+    double chance;           /* of a sighting to admit an id */
     bool pauses;             /* a pass over another batch behind step PAUSE, while the next one is under way */
     bool trains_between;     /* it is one of training */
     const char *save, *load; /* of the rows behind step PAUSE */
@@ -112,6 +113,7 @@ static weft_status run(weft_comm *comm, void *argument)
                              .spread = 0.1,
                              .seed = SEED,
                              .admit_after = j->admits_all ? 0 : ADMIT,
+                             .admit_chance = j->chance,
                              .expire_after = j->expire_after,
                              .mode = j->mode,
                              .mode_of = j->mode_of,
@@ -159,6 +161,7 @@ static void changes_no_bit(void **state)
     (void)state;
     static const int ranks[] = {1, 2, 3, 4, 8};
     static const uint8_t by_field[FIELDS] = {EMBED_DES, EMBED_ALL_TO_ALL};
+    int64_t made[5] = {0};
     for (size_t i = 0; i < sizeof ranks / sizeof *ranks; ++i) {
         for (int form = 0; form < 5;
              form += ranks[i] == 8 ? 3 : 1) { /* rows leave after 1 and 2 batches: their places are taken again */
@@ -166,6 +169,7 @@ static void changes_no_bit(void **state)
                        .mode_of = form == 2 ? by_field : NULL,
                        .expire_after = form < 3 ? 0 : form - 2,
                        .admits_all = form >= 3,
+                       .chance = form == 4 ? 0.4 : 0,
                        .pauses = form == 0 || form == 2,
                        .trains_between = form == 2};
             job *plain = run_job(ranks[i], how);
@@ -175,6 +179,8 @@ static void changes_no_bit(void **state)
             assert_true(plain->figures.rows > 0);
             assert_int_equal(ahead->figures.reread > 0, ranks[i] > 1 && form != 1);
             assert_int_equal(plain->figures.reread, 0);
+            made[form] = ranks[i] == 1 ? plain->figures.made : made[form]; /* drawn alike by any number of ranks */
+            assert_int_equal(plain->figures.made, made[form]);
             test_free(plain);
             test_free(ahead);
         }

@@ -404,9 +404,113 @@ static void test_no_memory(void **state)
     fail_msg("more than 200 allocations");
 }
 
+/* Batches of `n` keys, each `times` times: which have a row behind each of them. */
+static void draw_lots(const embed_desc *desc, int n, int32_t times, int batches, bool *row)
+{
+    row_store *store = NULL;
+    uint64_t *key = test_calloc(n, sizeof *key);
+    int32_t *each = test_calloc(n, sizeof *each);
+    int64_t *at = test_calloc(n, sizeof *at);
+    for (int i = 0; i < n; ++i) {
+        key[i] = 1000 + 7 * (uint64_t)i;
+        each[i] = times;
+    }
+    ASSERT_OK(row_store_open(desc, &store));
+    for (int b = 0; b < batches; ++b) {
+        ASSERT_OK(row_store_touch(store, key, each, n, true, at));
+        for (int i = 0; i < n; ++i) {
+            row[b * n + i] = at[i] >= 0;
+        }
+    }
+    row_store_close(store);
+    test_free(key);
+    test_free(each);
+    test_free(at);
+}
+
+/* Of many keys a share 1 - (1 - p)^k has a row after k sightings; whether a key has one depends neither on the other
+ * keys nor on batches, but on the seed; behind a count the lots begin later. */
+static void test_lots(void **state)
+{
+    (void)state;
+    enum { N = 20000, BATCHES = 6 };
+    embed_desc desc = plain(WIDTH, true);
+    desc.admit_chance = 0.3;
+    bool *row = test_calloc((size_t)N * BATCHES, sizeof *row), *other = test_calloc((size_t)N * BATCHES, sizeof *other);
+    draw_lots(&desc, N, 1, BATCHES, row);
+    double expected = 1;
+    for (int b = 0; b < BATCHES; ++b) {
+        int rows = 0;
+        expected *= 0.7;
+        for (int i = 0; i < N; ++i) {
+            rows += row[b * N + i];
+            assert_true(b == 0 || row[b * N + i] >= row[(b - 1) * N + i]);
+        }
+        const double sd = sqrt(N * expected * (1 - expected));
+        assert_true(fabs(rows - N * (1 - expected)) < 4 * sd);
+    }
+    draw_lots(&desc, N / 10, 3, 2, other); /* fewer keys; the fourth sighting comes with the second batch */
+    assert_memory_equal(other, row, N / 10 * sizeof *row);
+    assert_memory_equal(other + N / 10, row + 3 * N, N / 10 * sizeof *row);
+    desc.admit_after = 2;
+    draw_lots(&desc, N, 1, BATCHES, other);
+    for (int i = 0; i < 2 * N; ++i) {
+        assert_false(other[i]);
+    }
+    assert_memory_equal(other + 2 * N, row, 4 * (size_t)N * sizeof *row);
+    desc.admit_after = 0;
+    desc.seed += 1;
+    draw_lots(&desc, N, 1, BATCHES, other);
+    assert_memory_not_equal(other, row, N * sizeof *row);
+    desc.admit_chance = ROW_CHANCE_LEAST / 2;
+    row_store *store = NULL;
+    ASSERT_STATUS(row_store_open(&desc, &store), WEFT_ERR_USAGE);
+    test_free(row);
+    test_free(other);
+}
+
+/* Rows below a norm leave with the old ones, but for those of the last batch. */
+static void test_small_rows_leave(void **state)
+{
+    (void)state;
+    enum { N = 6 };
+    embed_desc desc = plain(1, true);
+    desc.expire_after = 100;
+    desc.expire_norm = 5;
+    row_store *store = NULL;
+    const uint64_t key[N] = {1, 2, 3, 4, 5, 6};
+    const int32_t times[N] = {1, 1, 1, 1, 1, 1};
+    const float wanted[N][2] = {{3, 4.1F}, {3, 3.9F}, {-3, -4.1F}, {0, 0}, {0, 0}, {6, 0}};
+    int64_t row[N];
+    float value[N][2];
+    ASSERT_OK(row_store_open(&desc, &store));
+    ASSERT_OK(row_store_touch(store, key, times, N, true, row));
+    row_store_read(store, row, N, value[0], 2);
+    for (int i = 0; i < N; ++i) {
+        value[i][0] -= wanted[i][0];
+        value[i][1] -= wanted[i][1];
+    }
+    row_store_update(store, row, N, value[0], 2, 1.0);
+    assert_int_equal(row_store_expire(store), 0); /* the last batch named all of them */
+    ASSERT_OK(row_store_touch(store, key + 4, times, 1, true, row));
+    row_store_read(store, row, 1, value[0], 2);
+    assert_true(fabsf(value[0][0]) < 1e-6F);
+    assert_int_equal(row_store_expire(store), 2); /* 2 and 4; 5 was just named */
+    ASSERT_OK(row_store_touch(store, key, times, N, false, row));
+    const bool stays[N] = {true, false, true, false, true, true};
+    for (int i = 0; i < N; ++i) {
+        assert_int_equal(row[i] >= 0, stays[i]);
+    }
+    row_store_close(store);
+    desc.expire_after = 0;
+    ASSERT_STATUS(row_store_open(&desc, &store), WEFT_ERR_USAGE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lots),
+        cmocka_unit_test(test_small_rows_leave),
         cmocka_unit_test(test_memory_most),
         cmocka_unit_test_setup_teardown(test_torture, folder_setup, folder_teardown),
         cmocka_unit_test(test_made_rows),
