@@ -16,6 +16,12 @@
     X(CLICK_PARTS, "parts") /* those that the user names */
 typedef enum click_kind { CLICK_MODELS(CHOICE_VALUE) CLICK_KINDS } click_kind;
 
+/* Who sends ids to owners on other nodes? */
+#define CLICK_GROUPS(X)                                                                                                \
+    X(CLICK_GROUP_RANK, "rank")                                                                                        \
+    X(CLICK_GROUP_NODE, "node") /* keys of the ranks of a node go together */
+typedef enum click_groups { CLICK_GROUPS(CHOICE_VALUE) } click_groups;
+
 /* Do ids of the next batch travel while this one computes? */
 #define CLICK_AHEADS(X)                                                                                                \
     X(CLICK_AHEAD_AUTO, "auto") /* where ranks are on several nodes */                                                 \

@@ -96,11 +96,15 @@ typedef struct embed_desc {
     embed_mode mode;
     const uint8_t *mode_of; /* [fields] the embed_mode of each field, not kept; NULL: all fields have `mode` */
     bool ahead;             /* embed_ahead will be called; modes all-to-all and replicate take memory for it */
+    bool nodes; /* mode all-to-all gathers keys in each node first; nodes have equal numbers of ranks. Not with ahead */
 } embed_desc;
 
 /* Returns false if rows of this table cannot be split by columns among so many ranks: a number of columns is needed for
  * each, and nothing may be asked of a whole row (row-adagrad, expire_norm). */
 bool embed_splits_columns(const embed_desc *desc, int ranks);
+
+/* Returns true if there are several nodes of several ranks, and of equally many: embed_desc.nodes has an effect. */
+bool embed_gathers_in_nodes(const weft_comm *comm);
 
 /* The keys of a batch's bags: bag (sample s, field f) is key[at[s * fields + f]] up to key[at[s * fields + f + 1]]. */
 typedef struct embed_bags {
@@ -127,6 +131,7 @@ typedef struct embed_figures {
     int64_t made, refused, expired;  /* rows made, sightings of keys that found no room, rows that left */
     int64_t bytes;                   /* of rows and index, of the rank that has most */
     int64_t sent[EMBED_MODES_COUNT]; /* bytes that ranks sent for the fields in each mode */
+    int64_t between;                 /* of these, bytes between nodes, where keys are gathered in nodes */
     int64_t reread;                  /* rows that travelled ahead, and once more as a batch had changed them */
 } embed_figures;
 

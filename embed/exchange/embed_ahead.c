@@ -21,7 +21,7 @@
 
 bool embed_group_looks_ahead(const embed_group *t)
 {
-    return t->desc.ahead && comm_size(t->comm) > 1 &&
+    return t->desc.ahead && !t->gathers && comm_size(t->comm) > 1 &&
            (t->desc.mode == EMBED_ALL_TO_ALL || t->desc.mode == EMBED_REPLICATE);
 }
 

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "comm/core/layout.h"
 #include "embed/exchange/embed_group.h"
 #include "embed/pool/pool_sums.h"
 
@@ -25,6 +26,12 @@ static weft_status open_store(embed_group *t, const embed_desc *desc)
     return row_store_open_part(desc, first, last, &t->store);
 }
 
+bool embed_gathers_in_nodes(const weft_comm *comm)
+{
+    const comm_layout *layout = comm_get_layout(comm);
+    return layout->nodes > 1 && layout->least > 1 && layout->least == layout->most;
+}
+
 static weft_status open_route(embed_group *t, int64_t most)
 {
     WEFT_TRY(comm_allreduce(t->comm, &most, 1, WEFT_DTYPE_I64, COMM_MAX));
@@ -32,8 +39,14 @@ static weft_status open_route(embed_group *t, int64_t most)
         const bag_route_desc route = {t->desc.fields, t->desc.weighted, t->desc.mode == EMBED_COLUMNS, most, t->seed};
         return comm_agree(t->comm, bag_route_open(t->comm, &route, &t->bags));
     }
-    const row_route_desc route = {t->stride, most, t->seed, t->desc.mode == EMBED_REPLICATE,
-                                  embed_group_looks_ahead(t)};
+    row_route_desc route = {t->stride, most, t->seed, t->desc.mode == EMBED_REPLICATE, embed_group_looks_ahead(t),
+                            ROUTE_FLAT};
+    if (t->gathers) {
+        route.level = ROUTE_IN_NODE;
+        WEFT_TRY(row_route_open(t->comm, &route, &t->in_node));
+        route.level = ROUTE_BETWEEN_NODES;
+        route.most *= comm_get_layout(t->comm)->most;
+    }
     return row_route_open(t->comm, &route, &t->route);
 }
 
@@ -46,6 +59,7 @@ weft_status embed_group_open(weft_comm *comm, const embed_desc *desc, int64_t mo
         t->comm = comm;
         t->desc = *desc;
         t->seed = desc->seed;
+        t->gathers = desc->nodes && desc->mode == EMBED_ALL_TO_ALL && embed_gathers_in_nodes(comm);
         status = open_store(t, desc);
     }
     status = comm_agree(comm, status);
@@ -65,6 +79,7 @@ void embed_group_close(embed_group *t)
     if (t != NULL) {
         row_store_close(t->store);
         row_route_close(&t->route);
+        row_route_close(&t->in_node);
         bag_route_close(&t->bags);
         split_route_close(&t->split);
         bag_index_free(&t->index);
@@ -98,8 +113,8 @@ embed_figures embed_group_figures(const embed_group *t)
 {
     const row_figures own = row_store_figures(t->store);
     const embed_figures *past = &t->past;
-    embed_figures all = {.bytes = own.bytes, .reread = t->route.reread};
-    all.sent[t->desc.mode] = t->route.sent + t->bags.sent + t->split.sent;
+    embed_figures all = {.bytes = own.bytes, .reread = t->route.reread, .between = t->gathers ? t->route.sent : 0};
+    all.sent[t->desc.mode] = t->route.sent + t->in_node.sent + t->bags.sent + t->split.sent;
     if (!embed_group_shares_keys(t) || comm_rank(t->comm) == 0) { /* else rank 0 answers for the rows */
         all.rows = own.rows;
         all.waiting = own.waiting;
@@ -139,7 +154,14 @@ static weft_status find_rows(embed_group *t, bool training)
 {
     const uint64_t *key = NULL;
     const int32_t *times = NULL;
-    WEFT_TRY(row_route_keys(&t->route, &t->index, training, &key, &times, &t->owned));
+    const bag_index *index = &t->index;
+    if (t->gathers) {
+        WEFT_TRY(row_route_keys(&t->in_node, index, training, &key, &times, &t->of_node.distinct));
+        t->of_node.key = row_route_now(&t->in_node)->own.key;
+        t->of_node.times = row_route_now(&t->in_node)->times;
+        index = &t->of_node;
+    }
+    WEFT_TRY(row_route_keys(&t->route, index, training, &key, &times, &t->owned));
     WEFT_TRY(embed_take_rows(t, t->owned));
     WEFT_TRY(embed_touch(t, key, times, training));
     row_store_read(t->store, t->row, t->owned, row_route_values(&t->route), t->stride);
@@ -149,9 +171,24 @@ static weft_status find_rows(embed_group *t, bool training)
 weft_status embed_index_bags(const embed_group *t, const embed_bags *bags, bag_index *index)
 {
     const int64_t keys = bags->samples > 0 ? bags->at[bags->samples * bags->fields] : 0;
-    WEFT_CHECK(comm_size(t->comm) == 1 || keys <= t->route.desc.most, WEFT_ERR_INTERNAL,
-               "a batch of %lld keys, and messages are for %lld", (long long)keys, (long long)t->route.desc.most);
+    const int64_t most = t->gathers ? t->in_node.desc.most : t->route.desc.most;
+    WEFT_CHECK(comm_size(t->comm) == 1 || keys <= most, WEFT_ERR_INTERNAL,
+               "a batch of %lld keys, and messages are for %lld", (long long)keys, (long long)most);
     return bag_index_fill(index, bags);
+}
+
+static weft_status bring_rows(embed_group *t)
+{
+    const float *of_node = NULL;
+    if (!t->gathers) {
+        return row_route_rows(&t->route, &t->value);
+    }
+    WEFT_TRY(row_route_rows(&t->route, &of_node));
+    const int64_t numbers = t->of_node.distinct * t->stride;
+    if (numbers > 0) {
+        memcpy(row_route_values(&t->in_node), of_node, (size_t)numbers * sizeof *of_node);
+    }
+    return row_route_rows(&t->in_node, &t->value);
 }
 
 static weft_status take_values(embed_group *t, const embed_bags *bags, bool training)
@@ -161,7 +198,7 @@ static weft_status take_values(embed_group *t, const embed_bags *bags, bool trai
     if (!taken) {
         WEFT_TRY(comm_agree(t->comm, embed_index_bags(t, bags, &t->index)));
         WEFT_TRY(comm_agree(t->comm, find_rows(t, training)));
-        WEFT_TRY(row_route_rows(&t->route, &t->value));
+        WEFT_TRY(bring_rows(t));
     }
     return comm_agree(t->comm, embed_take_squares(t));
 }
@@ -253,7 +290,12 @@ weft_status embed_group_backward(embed_group *t, const float *dpooled, int64_t l
     }
     WEFT_TRY(embed_group_ahead_rows(t));
     WEFT_TRY(comm_agree(t->comm, sum_gradients(t, dpooled, ld)));
-    WEFT_TRY(row_route_gradients(&t->route, t->gradient));
+    const float *gradient = t->gradient;
+    if (t->gathers) {
+        WEFT_TRY(row_route_gradients(&t->in_node, gradient));
+        gradient = row_route_values(&t->in_node);
+    }
+    WEFT_TRY(row_route_gradients(&t->route, gradient));
     row_store_update(t->store, t->row, t->owned, row_route_values(&t->route), t->stride, rate);
     return WEFT_OK;
 }

@@ -33,9 +33,12 @@ typedef struct embed_group {
     uint64_t seed;      /* of which rank owns which key */
     embed_figures past; /* counts of stores that are gone */
     row_store *store;   /* rows of the keys that this rank owns */
-    row_route route;    /* of modes all-to-all and replicate */
-    bag_route bags;     /* of modes des and columns */
-    split_route split;  /* of mode columns */
+    row_route route;    /* of modes all-to-all and replicate: to owners */
+    row_route in_node;  /* in front of it, where keys are gathered in nodes (gathers) */
+    bool gathers;
+    bag_index of_node; /* a view of the keys that in_node brings */
+    bag_route bags;    /* of modes des and columns */
+    split_route split; /* of mode columns */
     group_ahead ahead;
     /* ---- of the batch ---- */
     bag_index index; /* of this rank's bags; mode des: of the bags of all ranks, with keys that this rank owns */

@@ -45,7 +45,8 @@ static weft_status check_desc(weft_comm *comm, const embed_desc *d)
                            modes_hash(d),
                            d->squares,
                            d->weighted,
-                           d->ahead};
+                           d->ahead,
+                           d->nodes};
     enum { MEMBERS = sizeof mine / sizeof *mine };
     double least[2 * MEMBERS];
     for (int i = 0; i < MEMBERS; ++i) {
@@ -146,11 +147,11 @@ weft_status embed_clear(embed_table *t, uint64_t seed)
 
 weft_status embed_measure(const embed_table *t, embed_figures *figures)
 {
-    enum { SENT = 6, SUMS = SENT + EMBED_MODES_COUNT };
+    enum { SENT = 7, SUMS = SENT + EMBED_MODES_COUNT };
     int64_t sum[SUMS] = {0}, bytes = 0;
     for (int g = 0; g < t->groups; ++g) {
         const embed_figures own = embed_group_figures(t->group[g].rows);
-        const int64_t part[SENT] = {own.rows, own.waiting, own.made, own.refused, own.expired, own.reread};
+        const int64_t part[SENT] = {own.rows, own.waiting, own.made, own.refused, own.expired, own.reread, own.between};
         for (int i = 0; i < SENT; ++i) {
             sum[i] += part[i];
         }
@@ -167,6 +168,7 @@ weft_status embed_measure(const embed_table *t, embed_figures *figures)
                                .refused = sum[3],
                                .expired = sum[4],
                                .reread = sum[5],
+                               .between = sum[6],
                                .bytes = bytes};
     memcpy(figures->sent, sum + SENT, sizeof figures->sent);
     return WEFT_OK;

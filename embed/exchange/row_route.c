@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/integer/mix.h"
+#include "comm/core/layout.h"
 #include "embed/rows/row_store.h"
 
 /* A key on its way. */
@@ -21,12 +22,37 @@ int row_route_owner(uint64_t key, uint64_t seed, int ranks)
 
 /* ---- open and close ---------------------------------------------------------------------------------------------- */
 
+/* Returns true if this rank exchanges keys with rank p. */
+static bool is_peer(const row_route *r, int p)
+{
+    const comm_layout *layout = comm_get_layout(r->comm);
+    const int rank = comm_rank(r->comm);
+    switch (r->desc.level) {
+    case ROUTE_IN_NODE:
+        return layout->node_of[p] == layout->node_of[rank];
+    case ROUTE_BETWEEN_NODES:
+        return layout->local_of[p] == layout->local_of[rank];
+    case ROUTE_FLAT:
+        break;
+    }
+    return true;
+}
+
+/* The rank that keys of an owner go to. */
+static int way_to(const row_route *r, int owner)
+{
+    const comm_layout *layout = comm_get_layout(r->comm);
+    return r->desc.level == ROUTE_IN_NODE
+               ? layout->member[layout->first[layout->node_of[comm_rank(r->comm)]] + layout->local_of[owner]]
+               : owner;
+}
+
 static weft_status plan_messages(row_route *r)
 {
     const row_route_desc *d = &r->desc;
     const int ranks = comm_size(r->comm);
     for (int p = 0; p < ranks; ++p) {
-        r->begin[p] = d->most;
+        r->begin[p] = is_peer(r, p) ? d->most : 0;
     }
     comm_exchange_desc desc = {.lane = COMM_LANE_ROWS,
                                .element_bytes = sizeof(sent_key),
@@ -90,7 +116,7 @@ static void pack_keys(row_route *r, route_batch *b)
     const int ranks = comm_size(r->comm);
     memset(b->sent, 0, (size_t)ranks * sizeof *b->sent);
     for (int64_t i = 0; i < b->index->distinct; ++i) {
-        const int owner = row_route_owner(b->index->key[i], r->desc.seed, ranks);
+        const int owner = way_to(r, row_route_owner(b->index->key[i], r->desc.seed, ranks));
         sent_key *to = comm_exchange_area(r->keys, owner);
         b->owner[i] = owner;
         b->slot[i] = (int32_t)b->sent[owner]++;

@@ -10,6 +10,11 @@
  * Every key travels once a rank and batch. With one rank nothing is sent or copied. Where every rank owns every key,
  * keys of training passes and gradients go to all ranks, and no values travel.
  *
+ * Nodes: two routes behind each other move keys of all ranks of a node once between nodes, with rows and gradients.
+ * Each rank of a node gathers the keys of the node whose owners have its number in theirs (comm/core/layout.h):
+ *
+ *     keys of each rank   --in the node-->   distinct keys of the node   --between nodes-->   owner
+ *
  * Ahead: keys and values of the next batch travel while this batch computes. The update of this batch changes some of
  * those values, so owners send these once more (row_ahead.c):
  *
@@ -36,12 +41,19 @@ typedef struct route_batch {
     int64_t held;   /* keys that at, key, times and value have room for */
 } route_batch;
 
+typedef enum route_level {
+    ROUTE_FLAT,         /* from each rank to owners */
+    ROUTE_IN_NODE,      /* to the rank of this node that has the owner's number */
+    ROUTE_BETWEEN_NODES /* of keys whose owners have this rank's number, to owners */
+} route_level;
+
 typedef struct row_route_desc {
     int stride;
     int64_t most;  /* keys of a batch of any rank */
     uint64_t seed; /* of which rank owns which key */
     bool all_own;  /* every rank owns every key */
     bool ahead;    /* keys of the next batch may travel behind this one */
+    route_level level;
 } row_route_desc;
 
 typedef struct row_route {

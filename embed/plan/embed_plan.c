@@ -139,6 +139,15 @@ int64_t embed_mode_bytes(embed_mode mode, const embed_counts *c, int stride, int
     return 3 * pairs * COUNT_BYTES + c->distinct_away * (KEY_BYTES + 2 * row); /* keys, rows, gradients */
 }
 
+int64_t embed_node_bytes(const embed_counts *c, int stride, int nodes, int64_t in_node, int64_t between,
+                         int64_t *crosses)
+{
+    const int64_t key = KEY_BYTES + 2 * (int64_t)NUMBER_BYTES * stride; /* and its row and gradient */
+    const int64_t posts = 3 * larger(c->batches, 1) * c->ranks * COUNT_BYTES, locals = c->ranks / nodes;
+    *crosses = posts * (nodes - 1) + between * key;
+    return posts * (locals - 1) + in_node * key + *crosses;
+}
+
 int64_t embed_late_bytes(const embed_counts *c, int stride, int64_t changed)
 {
     const int64_t pairs = larger(c->batches, 1) * c->ranks * (c->ranks - 1);

@@ -46,6 +46,14 @@ embed_counts embed_counts_sum(const embed_counts *counts, int fields, const uint
  * columns.
  */
 int64_t embed_mode_bytes(embed_mode mode, const embed_counts *counts, int stride, int64_t columns, bool whole);
+/*
+ * Mode all-to-all where keys are gathered in `nodes` nodes of equally many ranks (embed_desc.nodes).
+ * in_node  keys that ranks send to another rank of their node, over all ranks
+ * between  distinct keys of a node's ranks whose owner is in another node, over all nodes
+ * [out] crosses: of the bytes, those between nodes.
+ */
+int64_t embed_node_bytes(const embed_counts *counts, int stride, int nodes, int64_t in_node, int64_t between,
+                         int64_t *crosses);
 /* What all-to-all sends more in these batches where keys and rows travel ahead (embed_ahead): `changed` rows a second
  * time, counted over the ranks that asked for them. */
 int64_t embed_late_bytes(const embed_counts *counts, int stride, int64_t changed);

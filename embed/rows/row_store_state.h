@@ -29,9 +29,9 @@ struct row_store {
     int64_t waiting, made, refused, expired;
 };
 
-/* Returns true if a key that was seen so often before the batch gets a row: behind desc.admit_after sightings as soon as
- * one of the others won, or the one that comes now does. Who wins is a matter of (key, seed, number of the sighting).
- */
+/* Returns true if a key that was seen so often before the batch gets a row: behind desc.admit_after sightings as soon
+ * as one of the others won, or the one that comes now does. Who wins is a matter of (key, seed, number of the
+ * sighting). */
 bool row_store_admits(const row_store *store, uint64_t key, uint64_t seen);
 
 /* row [n] of row_store_touch, before new keys are judged. */

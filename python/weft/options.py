@@ -558,6 +558,10 @@ class TrainOptions(TypedDict, total=False):
     rows_ahead: one of auto, on, off; default auto
         ids of the next batch travel to their owners, and rows back, while this batch computes, and rows that it
         changes once more: the same bits (modes all-to-all and replicate); auto: where ranks are on several nodes
+    row_groups: one of rank, node; default rank
+        who sends ids of mode all-to-all to owners on other nodes: each rank its own, or a rank of each node all of
+        the node's, every id once; nodes have equally many ranks, and sums are rounded otherwise; rows do not travel
+        ahead (--rows-ahead)
     row_optimizer: one of sgd, row-adagrad, adagrad, ftrl, lazy-adam; default row-adagrad
         how rows of embeddings are updated: row-adagrad keeps one sum of squares a row, lazy-adam counts the updates
         of a row
@@ -812,6 +816,7 @@ class TrainOptions(TypedDict, total=False):
     table_mode: str
     field_modes: str
     rows_ahead: Union[str, bool]
+    row_groups: str
     row_optimizer: str
     row_lr: float
     row_precision: str

@@ -69,6 +69,13 @@ for run in ahead-on ahead-loaders; do
 done
 ! grep -q '"reread"' ahead-off/summary.json || fail "rows were sent again without --rows-ahead"
 
+# Ids that nodes gather: the same losses up to rounding, and bytes between nodes are told.
+ok ranks 4 "$weft" train --data $data "${how[@]}" --epochs 3 --model deepfm --table-mode all-to-all --ranks-per-node 2 --row-groups node --run-dir nodes
+same one nodes
+grep -q '"sent_between_nodes"' nodes/summary.json || fail "bytes between nodes are not told"
+refused 2 "it needs several nodes" ranks 2 "$weft" train --data $data "${how[@]}" --row-groups node --run-dir no
+refused 2 "do not travel ahead" ranks 4 "$weft" train --data $data "${how[@]}" --ranks-per-node 2 --row-groups node --rows-ahead on --run-dir no
+
 for model in lr fm; do
     ok "$weft" train --data $data "${how[@]}" --epochs 3 --model $model --run-dir $model
 done

@@ -47,12 +47,17 @@ static weft_status read_model(workload *work)
     return click_read_sizes(FLAG_CLICK_CIN, option_text(o, OPT_CLICK_CIN), &job->desc.cin);
 }
 
+static bool gathers(const workload *work)
+{
+    return option_choice(work->context->options, OPT_ROW_GROUPS) == CLICK_GROUP_NODE;
+}
+
 /* The same on all ranks. */
 static bool looks_ahead(const workload *work)
 {
     const app_context *context = work->context;
     const click_ahead asked = option_choice(context->options, OPT_ROW_AHEAD);
-    const bool away = context->nodes > 1;
+    const bool away = context->nodes > 1 && !gathers(work);
     return !work->trained && comm_size(context->comm) > 1 &&
            (asked == CLICK_AHEAD_ON || (asked == CLICK_AHEAD_AUTO && away));
 }
@@ -79,7 +84,25 @@ static void read_table(workload *work)
                                    .expire_after = option_int(o, OPT_ROW_EXPIRE),
                                    .expire_norm = option_real(o, OPT_ROW_NORM),
                                    .memory_most = (int64_t)option_size(o, OPT_ROW_MEMORY),
-                                   .ahead = looks_ahead(work)};
+                                   .ahead = looks_ahead(work),
+                                   .nodes = gathers(work)};
+}
+
+static weft_status check_groups(const workload *work)
+{
+    const app_context *context = work->context;
+    const int ranks = comm_size(context->comm);
+    if (!gathers(work) || ranks == 1) {
+        return WEFT_OK;
+    }
+    WEFT_CHECK(option_choice(context->options, OPT_ROW_AHEAD) != CLICK_AHEAD_ON, WEFT_ERR_USAGE,
+               FLAG_ROW_GROUPS " node and " FLAG_ROW_AHEAD " on: keys of a node do not travel ahead: leave one of the "
+                               "two out");
+    WEFT_CHECK(embed_gathers_in_nodes(context->comm), WEFT_ERR_USAGE,
+               FLAG_ROW_GROUPS " node: %d ranks on %d node%s: it needs several nodes, and equally many ranks, at least "
+                               "two, on each",
+               ranks, context->nodes, context->nodes == 1 ? "" : "s");
+    return WEFT_OK;
 }
 
 static int64_t samples_of_rank(const workload *work)
@@ -158,6 +181,7 @@ weft_status clicks_plan(workload *work, const char *folder, int64_t outputs)
                job->rows.clicks[0] > 0 ? "clicks" : "without a click");
     WEFT_TRY(read_model(work));
     read_table(work);
+    WEFT_TRY(check_groups(work));
     WEFT_TRY(clicks_read_modes(work));
     job->desc.samples = samples_of_rank(work);
     work->inputs = job->rows.fields + job->rows.numbers;

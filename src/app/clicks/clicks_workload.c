@@ -300,6 +300,10 @@ static void row_facts(const embed_figures *figures, fact_list *list)
     facts_int(list, "made", "made", "", "", figures->made);
     facts_int(list, "refused", "refused", "", "times that an id found no room", figures->refused);
     facts_int(list, "expired", "expired", "", "", figures->expired);
+    if (figures->between > 0) {
+        facts_int(list, "sent_between_nodes", "of these between nodes", "bytes", "of ids that nodes gather",
+                  figures->between);
+    }
     if (figures->reread > 0) {
         facts_int(list, "reread", "sent again", "", "rows that travelled ahead, and once more as a batch changed them",
                   figures->reread);
@@ -337,7 +341,8 @@ static const option_id recorded[] = {OPT_CLICK_COLUMNS,   OPT_CLICK_WIDTH,   OPT
 static const option_id inputs[] = {OPT_CLICK_COLUMNS,   OPT_CLICK_SCALING, OPT_CLICK_HASH, OPT_CLICK_BAGS,
                                    OPT_CLICK_SEPARATOR, OPT_CLICK_POOLING, OPTION_NONE};
 /* Files of rows are the same in every mode, and memory is the machine's matter. */
-static const option_id resumable[] = {OPT_ROW_MODE, OPT_FIELD_MODES, OPT_ROW_AHEAD, OPT_ROW_MEMORY, OPTION_NONE};
+static const option_id resumable[] = {OPT_ROW_MODE,   OPT_FIELD_MODES, OPT_ROW_AHEAD,
+                                      OPT_ROW_GROUPS, OPT_ROW_MEMORY,  OPTION_NONE};
 
 const workload_ops clicks_workload = {
     .options = &clicks_option_table,
