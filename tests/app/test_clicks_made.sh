@@ -74,6 +74,7 @@ ok ranks 4 "$weft" train --data $data "${how[@]}" --epochs 3 --model deepfm --ta
 same one nodes
 grep -q '"sent_between_nodes"' nodes/summary.json || fail "bytes between nodes are not told"
 refused 2 "it needs several nodes" ranks 2 "$weft" train --data $data "${how[@]}" --row-groups node --run-dir no
+refused 2 "small rows leave every --expire-after batches" "$weft" train --data $data "${how[@]}" --expire-norm 1 --run-dir no
 refused 2 "do not travel ahead" ranks 4 "$weft" train --data $data "${how[@]}" --ranks-per-node 2 --row-groups node --rows-ahead on --run-dir no
 
 for model in lr fm; do

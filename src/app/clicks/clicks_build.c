@@ -88,10 +88,13 @@ static void read_table(workload *work)
                                    .nodes = gathers(work)};
 }
 
-static weft_status check_groups(const workload *work)
+static weft_status check_rows(const workload *work)
 {
     const app_context *context = work->context;
     const int ranks = comm_size(context->comm);
+    const double norm = option_real(context->options, OPT_ROW_NORM);
+    WEFT_CHECK(norm == 0.0 || option_int(context->options, OPT_ROW_EXPIRE) > 0, WEFT_ERR_USAGE,
+               FLAG_ROW_NORM " %g: small rows leave every " FLAG_ROW_EXPIRE " batches: give that, too", norm);
     if (!gathers(work) || ranks == 1) {
         return WEFT_OK;
     }
@@ -181,7 +184,7 @@ weft_status clicks_plan(workload *work, const char *folder, int64_t outputs)
                job->rows.clicks[0] > 0 ? "clicks" : "without a click");
     WEFT_TRY(read_model(work));
     read_table(work);
-    WEFT_TRY(check_groups(work));
+    WEFT_TRY(check_rows(work));
     WEFT_TRY(clicks_read_modes(work));
     job->desc.samples = samples_of_rank(work);
     work->inputs = job->rows.fields + job->rows.numbers;
