@@ -87,16 +87,15 @@ typedef struct embed_desc {
     double l1, l2;       /* of FTRL */
     double spread;       /* new rows are uniform in [-spread, spread] */
     uint64_t seed;
-    int64_t admit_after; /* a key gets a row once it was seen so often before; 0: when it is first seen */
-    double
-        admit_chance; /* behind admit_after each sighting gives a row with this probability; 0 or 1: the first does */
+    int64_t admit_after;  /* a key gets a row once it was seen so often before; 0: when it is first seen */
+    double admit_chance;  /* behind admit_after a sighting gives a row with this probability; 0: the first does */
     int64_t expire_after; /* rows that were not seen for so many batches leave within as many more; 0: never */
-    double expire_norm;   /* with them leave rows whose numbers have a smaller norm; not by columns. 0: none does */
+    double expire_norm;   /* rows with a smaller norm leave with the old ones; not by columns. 0: none does */
     int64_t memory_most;  /* bytes of this rank for rows and index, of each group of fields; 0: no limit */
     embed_mode mode;
     const uint8_t *mode_of; /* [fields] the embed_mode of each field, not kept; NULL: all fields have `mode` */
     bool ahead;             /* embed_ahead will be called; modes all-to-all and replicate take memory for it */
-    bool nodes; /* mode all-to-all gathers keys in each node first; nodes have equal numbers of ranks. Not with ahead */
+    bool nodes; /* mode all-to-all gathers keys in each node first (embed_gathers_in_nodes); not with ahead */
 } embed_desc;
 
 /* Returns false if rows of this table cannot be split by columns among so many ranks: a number of columns is needed for
@@ -131,8 +130,8 @@ typedef struct embed_figures {
     int64_t made, refused, expired;  /* rows made, sightings of keys that found no room, rows that left */
     int64_t bytes;                   /* of rows and index, of the rank that has most */
     int64_t sent[EMBED_MODES_COUNT]; /* bytes that ranks sent for the fields in each mode */
-    int64_t between;                 /* of these, bytes between nodes, where keys are gathered in nodes */
-    int64_t reread;                  /* rows that travelled ahead, and once more as a batch had changed them */
+    int64_t between;                 /* bytes of `sent` between nodes, where keys are gathered in nodes */
+    int64_t reread;                  /* rows that were sent ahead, and again because a batch had changed them */
 } embed_figures;
 
 /*
@@ -150,10 +149,11 @@ weft_status embed_forward(embed_table *table, const embed_bags *bags, bool train
 weft_status embed_backward(embed_table *table, const float *dpooled, int64_t ld, double rate);
 
 /*
- * While a batch computes, keys of the next one travel to their owners, and rows back: embed_ahead behind embed_forward,
- * embed_ahead_rows any time before embed_backward, which else does it. The next training pass takes them if its bags
- * have the same `batch`; rows that changed in between travel once more, so that no bit is another than without these
- * calls. bags: of the next training pass, to live until it is over. Modes des and columns do nothing. Collective.
+ * Sends keys of the next batch to their owners while this batch computes: call embed_ahead after embed_forward. Then
+ * embed_ahead_rows, any time before embed_backward, sends the rows back; without that call embed_backward does so. The
+ * next training pass takes these rows if its bags have the same `batch`. Rows that changed in between are sent again,
+ * so results are the same bits as without these calls. bags: those of the next training pass; they must live until it
+ * is over. Modes des and columns do nothing. Collective.
  */
 weft_status embed_ahead(embed_table *table, const embed_bags *bags);
 weft_status embed_ahead_rows(embed_table *table);

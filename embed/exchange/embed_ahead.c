@@ -1,16 +1,16 @@
 /*
- * embed/exchange/embed_ahead.c: keys and rows of the next batch travel while this batch computes, and change no bit.
+ * embed/exchange/embed_ahead.c: sends keys and rows of the next batch while this batch computes; bits stay the same.
  *
  *     forward t     values of t are there
  *     ahead         keys of t + 1 leave for their owners                       embed_group_ahead
  *     ahead rows    owners look keys up, and the rows of those leave           embed_group_ahead_rows
  *     backward t    gradients of t arrive and change rows
- *     forward t+1   owners count what they saw, admit keys and let rows go; rows that are others than those that left
- *                   travel once more                                           embed_ahead_take
+ *     forward t+1   owners count sightings, admit keys and expire rows; rows that changed since they were sent are
+ *                   sent again                                                 embed_ahead_take
  *
- * Nothing but the look-up is done early, and a look-up changes nothing: a checkpoint between the batches, and one
- * without a look ahead, are the same. A row is another than the one that left if batch t updated it (its key is in both
- * batches), if it was made or left since, or if old rows left since, whose places new rows take.
+ * Owners only look keys up early, and a look-up changes nothing, so a checkpoint between the two batches is the same as
+ * without a look ahead. A row has changed if batch t updated it (its key is in both batches), or if the key got or lost
+ * its row. Where rows expired, all rows count as changed, because new rows take the places of expired ones.
  *
  * Memory: keys of a second batch, and its index.
  */
