@@ -1,5 +1,5 @@
 /*
- * backend/test_gemm_tall.c: products of tall matrices of bfloat16, which are cut into chunks of rows, against sums made
+ * backend/test_gemm_tall.c: products of tall matrices of bfloat16, which are cut into blocks of rows, against sums made
  * here. Operands are small integers, so every way to a product gives the same numbers, rounded once where they are
  * stored as bfloat16. Where the processor has no products of bfloat16 the other ways are compared. Products that are
  * exact beside weights of float32 give the bits of an A of float32.
@@ -64,12 +64,13 @@ static hal_mat operand(const matrix *m)
 
 static float expected(const shape *s, int64_t i, int64_t j)
 {
-    int64_t sum = (s->bias ? value_at(0, j, 4) : 0) + (s->beta != 0.0 ? value_at(i, j, 2) : 0);
+    int64_t sum = s->bias ? value_at(0, j, 4) : 0;
     for (int64_t p = 0; p < s->k; ++p) {
         sum += (int64_t)(s->trans_a ? value_at(p, i, 0) : value_at(i, p, 0)) *
                (s->trans_b ? value_at(j, p, 1) : value_at(p, j, 1));
     }
-    return s->narrow_c ? bf16_to_float(bf16_from_float((float)sum)) : (float)sum;
+    const float all = (float)sum + (float)(s->beta * value_at(i, j, 2));
+    return s->narrow_c ? bf16_to_float(bf16_from_float(all)) : all;
 }
 
 static void check(weft_hal *hal, const shape *s)
@@ -116,6 +117,7 @@ static void test_maps(void **state)
         {.m = TERMS, .n = 41, .k = 128, .narrow_c = true, .beta = 1.0},
         {.m = TERMS, .n = 5, .k = 20},
         {.m = TERMS, .n = 64, .k = 41, .trans_b = true, .wide_a = true, .narrow_c = true, .beta = 1.0},
+        {.m = TERMS, .n = 530, .k = 520, .narrow_c = true},
     };
     weft_hal *hal = NULL;
     ASSERT_OK(weft_hal_open("cpu", 2, &hal));
@@ -135,6 +137,8 @@ static void test_sums(void **state)
         {.m = 130, .n = 70, .k = TERMS, .narrow_b = true, .beta = 1.0},
         {.m = 70, .n = 130, .k = TERMS},
         {.m = 20, .n = 9, .k = TERMS, .narrow_b = true},
+        {.m = 30, .n = 64, .k = TERMS, .beta = 1.0},
+        {.m = 65, .n = 33, .k = TERMS + 1, .beta = 0.5},
     };
     weft_hal *hal = NULL;
     ASSERT_OK(weft_hal_open("cpu", 2, &hal));

@@ -244,6 +244,7 @@ weft_status hal_open_cpu(weft_hal *hal, int threads, const char *argument)
     if (isa == HAL_ISA_AVX512 && __builtin_cpu_supports("avx512bf16") != 0) {
         state->kernels.bf16.norm = cpu_norm_avx512bf16;
         state->kernels.pairs = has_amx() ? NULL : &cpu_pairs_avx512bf16;
+        state->kernels.pair_rows = has_amx() ? NULL : &cpu_pair_rows_avx512bf16;
         state->kernels.winograd_bf16 = has_amx() ? NULL : &cpu_winograd_avx512bf16;
     }
     ref_fill_ops(&state->ref);

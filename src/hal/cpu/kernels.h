@@ -133,6 +133,28 @@ typedef struct cpu_pair_kernels {
                      int64_t ldc, const cpu_pair_ahead *ahead);
 } cpu_pair_kernels;
 
+/* Products of bfloat16 that read a tall A where it lies. Packed: by pack_b of cpu_pair_kernels.
+ *
+ * Sums are kept in strips of PAIR_SUM_STRIP columns of A, [strip][n][PAIR_SUM_STRIP], whose order is that of
+ * pair_sum_place. */
+enum { PAIR_SUM_STEP = 16 /* rows of A and B at once */, PAIR_SUM_STRIP = 32 };
+
+/* Where a column of a strip is among its sums. */
+static inline int64_t pair_sum_place(int64_t column)
+{
+    return column / 4 % 2 * 16 + column / 8 * 4 + column % 4;
+}
+
+typedef struct cpu_pair_row_kernels {
+    /* c[m, n] = a[m, k] packed + beta * c + bias[n]; packed: of the k rows of B */
+    void (*multiply_rows)(int64_t m, int64_t n, int64_t k, const uint16_t *a, int64_t lda, const uint32_t *packed,
+                          float beta, const float *bias, float *c, int64_t ldc);
+    /* sums += A^T B over steps * PAIR_SUM_STEP rows of A [.., m] and B [.., n]; packed: step by step. As many further
+     * rows of A are asked for. */
+    void (*add_rows)(int64_t steps, int64_t m, int64_t n, const uint16_t *a, int64_t lda, const uint32_t *packed,
+                     float *sums);
+} cpu_pair_row_kernels;
+
 typedef struct cpu_winograd_kernels cpu_winograd_kernels; /* see winograd/winograd.h */
 
 typedef struct cpu_kernels {
@@ -154,6 +176,7 @@ typedef struct cpu_kernels {
                                      float beta, float *c, int64_t ldc);
     /* NULL where the processor has none, or something better. */
     const cpu_pair_kernels *pairs;
+    const cpu_pair_row_kernels *pair_rows;
     const cpu_winograd_kernels *winograd_f32, *winograd_bf16;
 
     void (*elu_forward)(int64_t m, int64_t n, const float *x, int64_t ldx, float *y, int64_t ldy);
@@ -194,5 +217,6 @@ typedef struct cpu_kernels {
 extern const cpu_kernels cpu_kernels_base, cpu_kernels_avx2, cpu_kernels_avx512;
 extern const cpu_norm_kernels cpu_norm_avx512bf16; /* of bfloat16 */
 extern const cpu_pair_kernels cpu_pairs_avx512bf16;
+extern const cpu_pair_row_kernels cpu_pair_rows_avx512bf16;
 extern const cpu_winograd_kernels cpu_winograd_base, cpu_winograd_avx2, cpu_winograd_avx512; /* of float32 */
 extern const cpu_winograd_kernels cpu_winograd_avx512bf16;

@@ -13,8 +13,8 @@
  * of its own; the sums are added in the order of the threads. Memory of that: m * n floats a thread. Where both
  * matrices are of bfloat16 and the processor multiplies pairs, cpu_gemm_pairs.c does it without widening.
  *
- * Where the processor multiplies such numbers, products of tall matrices of bfloat16 are the library's, chunk by chunk
- * (gemm_tall.h), and other products of two of them as a whole, but for sums of many terms (see use_library).
+ * Where the processor multiplies such numbers, products of tall matrices of bfloat16 go by blocks of rows
+ * (gemm_tall.h), and other products of two of them to the library, but for sums of many terms (see use_library).
  */
 #include <string.h>
 
@@ -195,6 +195,9 @@ static bool use_library(const weft_hal *hal, const cpu_product *g)
 
 weft_status cpu_gemm_narrow(weft_hal *hal, const cpu_product *product)
 {
+    if (cpu_gemm_is_tall(hal, product)) {
+        return cpu_gemm_tall(hal, product);
+    }
     if (takes_pairs(hal, product)) {
         const cpu_pair_product pairs = {.m = product->m,
                                         .n = product->n,
@@ -207,9 +210,6 @@ weft_status cpu_gemm_narrow(weft_hal *hal, const cpu_product *product)
                                         .ldc = product->ldc,
                                         .adds = product->beta != 0.0};
         return cpu_gemm_pairs(hal, &pairs);
-    }
-    if (cpu_gemm_is_tall(hal, product)) {
-        return cpu_gemm_tall(hal, product);
     }
     if (use_library(hal, product)) {
         return onednn_gemm(cpu_state_of(hal)->library, product);

@@ -3,8 +3,9 @@
 
 #include "base/failure/failure.h"
 #include "hal/cpu/cpu_backend.h"
+#include "hal/cpu/gemm/gemm_pair_rows.h"
+#include "hal/cpu/gemm/gemm_round.h"
 #include "hal/cpu/gemm/gemm_sizes.h"
-#include "hal/pack.h"
 
 enum {
     TALL = 1 << 14,   /* rows, from which on a product is cut */
@@ -16,11 +17,12 @@ enum {
     LEAST_NUMBERS = 512 /* of the small matrix: less is not worth a call a chunk */
 };
 
-/* Sums in which nothing of ours stands up to the library: there are tiles (AMX), and so no products of pairs. */
+/* Sums that are cut: on processors with tiles (AMX) by the library, else those with few columns, by ours. */
 static bool is_sum(const weft_hal *hal, const cpu_product *g)
 {
-    return cpu_state_of(hal)->kernels.pairs == NULL && g->trans_a && !g->trans_b && g->narrow_a && !g->narrow_c &&
-           g->bias == NULL && g->k >= TALL && g->m * g->n >= LEAST_NUMBERS && g->m * g->n <= 4 * OWN_C;
+    const bool by_tiles = cpu_state_of(hal)->kernels.pairs == NULL && g->m * g->n <= 4 * OWN_C;
+    return (by_tiles || cpu_gemm_has_pair_sums(hal, g)) && g->trans_a && !g->trans_b && g->narrow_a && !g->narrow_c &&
+           g->bias == NULL && g->k >= TALL && g->m * g->n >= LEAST_NUMBERS;
 }
 
 static bool is_map(const cpu_product *g)
@@ -32,30 +34,6 @@ static bool is_map(const cpu_product *g)
 bool cpu_gemm_is_tall(const weft_hal *hal, const cpu_product *g)
 {
     return hal->native_bf16 && cpu_state_of(hal)->library != NULL && g->alpha == 1.0 && (is_sum(hal, g) || is_map(g));
-}
-
-/* Rows [row, row + rows) of `cols` cells of a matrix in bfloat16. */
-typedef struct halves {
-    const uint16_t *data;
-    int64_t ld;
-} halves;
-
-/* room: [rows, cols], for rows that are rounded. */
-static halves rounded(const hal_pack_cast *cast, const void *matrix, bool narrow, int64_t ld, hal_span rows,
-                      int64_t cols, uint16_t *room)
-{
-    if (narrow) {
-        return (halves){.data = (const uint16_t *)matrix + rows.begin * ld, .ld = ld};
-    }
-    for (int64_t i = 0; i < rows.end - rows.begin; ++i) {
-        cast->encode((const float *)matrix + (rows.begin + i) * ld, room + i * cols, cols);
-    }
-    return (halves){.data = room, .ld = cols};
-}
-
-static const hal_pack_cast *cast_of(const weft_hal *hal)
-{
-    return &hal_pack_of(cpu_state_of(hal)->isa)->bf16;
 }
 
 /* Threads that take rows of a product, each of at least a chunk. */
@@ -88,7 +66,7 @@ static weft_status multiply_rows(onednn *library, const hal_pack_cast *cast, con
 
 static weft_status by_rows(weft_hal *hal, const cpu_product *g)
 {
-    const hal_pack_cast *cast = cast_of(hal);
+    const hal_pack_cast *cast = casts_of(hal);
     const hal_span all = {.end = g->trans_b ? g->n : g->k};
     const int64_t cols = g->trans_b ? g->k : g->n;
     const int64_t b_size = g->narrow_b ? 0 : all.end * cols, a_size = g->narrow_a ? 0 : CHUNK * g->k;
@@ -189,7 +167,7 @@ static weft_status by_reduction(weft_hal *hal, const cpu_product *g)
                                .chunk = chunk,
                                .room = rooms + part * room_size,
                                .sum = sum + part * size};
-        first_failure_note(&failure, part, sum_terms(cast_of(hal), g, &own));
+        first_failure_note(&failure, part, sum_terms(casts_of(hal), g, &own));
     }
     WEFT_TRY(first_failure_tell(&failure));
     add_sums(g, sum, parts);
@@ -198,5 +176,8 @@ static weft_status by_reduction(weft_hal *hal, const cpu_product *g)
 
 weft_status cpu_gemm_tall(weft_hal *hal, const cpu_product *product)
 {
-    return product->trans_a ? by_reduction(hal, product) : by_rows(hal, product);
+    if (product->trans_a) {
+        return cpu_gemm_has_pair_sums(hal, product) ? cpu_gemm_pair_sums(hal, product) : by_reduction(hal, product);
+    }
+    return cpu_gemm_has_pair_rows(hal, product) ? cpu_gemm_pair_rows(hal, product) : by_rows(hal, product);
 }

@@ -1,12 +1,14 @@
 /*
- * hal/cpu/gemm/gemm_tall.h: products of graph networks, of matrices of bfloat16 with as many rows as vertices, by the
- * library's on chunks of these rows: it copies a whole tall matrix before it multiplies, and takes three times as long.
- * Each thread of the backend takes chunks of its own, by a library of one thread: of so little work the library's own
- * threads made up to a fifth of the rate.
+ * hal/cpu/gemm/gemm_tall.h: products of graph networks, of matrices of bfloat16 with as many rows as vertices. What is
+ * float32 among their operands, the weights or the gradient of logits, is rounded to bfloat16, as the processor
+ * multiplies that alone.
  *
- *   by rows       C[m, n] = A op(B)    a chunk of A and of C at a time; what is float32, the weights or the
- *                                      gradient of logits, is rounded to bfloat16 first, as the processor multiplies
- *                                      that alone
+ * Where the processor has dot products of pairs and no tiles, narrow ones are ours (gemm_pair_rows.h): the tall matrix
+ * is read once, where it lies. All others are the library's on chunks of these rows: it copies a whole tall matrix
+ * before it multiplies, and takes three times as long. Each thread of the backend takes chunks of its own, by a library
+ * of one thread: of so little work the library's own threads made up to a fifth of the rate.
+ *
+ *   by rows       C[m, n] = A op(B)    a chunk of A and of C at a time
  *   by reduction  C[m, n] = A^T B      sums of C, or of C^T if that is what the library copies less for, one for each
  *                                      thread, which are added in the order of the threads
  *
