@@ -4,42 +4,63 @@
 #include <math.h>
 
 #include "base/clock.h"
+#include "base/philox.h"
 #include "gnn/layers/layer.h"
 
-/* Most runs that count; layers whose runs took LONG seconds get one. */
-enum { TRIES = 4 };
-static const double LONG = 0.1;
+enum {
+    TRIES = 12, /* most runs that count; work whose runs took LONG seconds gets one */
+    EDGES = 64  /* most edges of a row of the matrix whose sums are measured */
+};
+static const double LONG = 0.4;
 
-/* The matrices of one layer's products: y[rows, out] = x[rows, in] w[in, out]. */
-typedef struct layer_products {
+/* The matrices of one layer: y[rows, out] = x[rows, in] w[in, out], and to = the sums of from[rows, width]. */
+typedef struct layer_work {
     weft_tensor x, w, y;
     bool turns_back; /* the gradient of x is wanted */
-} layer_products;
+    const tensor_sparse *edges;
+    weft_tensor from, to;
+} layer_work;
 
-static weft_status create(weft_hal *hal, const gnn_layer_plan *plan, bool first, layer_products *p)
+typedef weft_status work(layer_work *l);
+
+static weft_status create_products(weft_hal *hal, const gnn_layer_plan *plan, bool first, layer_work *l)
 {
     const int64_t rows = GNN_GAIN_ROWS;
     const bool before = plan->flow == GNN_FLOW_AGGREGATE_FIRST || plan->flow == GNN_FLOW_CONSTANT;
     const int64_t in = plan->self && before ? 2 * plan->d_in : plan->d_in;
     const int64_t out = plan->self && !before ? 2 * plan->d_out : plan->d_out;
-    p->turns_back = !first;
-    WEFT_TRY(tensor_create(hal, plan->input_type, rows, in, WEFT_MEM_WORKSPACE, &p->x));
-    WEFT_TRY(tensor_create(hal, WEFT_DTYPE_F32, in, out, WEFT_MEM_WORKSPACE, &p->w));
-    WEFT_TRY(tensor_create(hal, plan->output_type, rows, out, WEFT_MEM_WORKSPACE, &p->y));
-    WEFT_TRY(tensor_zero(&p->x));
-    WEFT_TRY(tensor_zero(&p->w));
-    return tensor_zero(&p->y);
+    l->turns_back = !first;
+    WEFT_TRY(tensor_create(hal, plan->input_type, rows, in, WEFT_MEM_WORKSPACE, &l->x));
+    WEFT_TRY(tensor_create(hal, WEFT_DTYPE_F32, in, out, WEFT_MEM_WORKSPACE, &l->w));
+    WEFT_TRY(tensor_create(hal, plan->output_type, rows, out, WEFT_MEM_WORKSPACE, &l->y));
+    WEFT_TRY(tensor_zero(&l->x));
+    WEFT_TRY(tensor_zero(&l->w));
+    return tensor_zero(&l->y);
 }
 
-static weft_status multiply(layer_products *p)
+static weft_status create_sums(weft_hal *hal, const gnn_layer_plan *plan, const tensor_sparse *edges, layer_work *l)
 {
-    WEFT_TRY(tensor_gemm(&(tensor_product){.a = &p->x, .b = &p->w}, &p->y));
-    WEFT_TRY(tensor_gemm(&(tensor_product){.a = &p->x, .b = &p->y, .trans_a = true}, &p->w));
-    return p->turns_back ? tensor_gemm(&(tensor_product){.a = &p->y, .b = &p->w, .trans_b = true}, &p->x) : WEFT_OK;
+    const weft_dtype type = plan->flow == GNN_FLOW_LINEAR_FIRST ? plan->output_type : plan->input_type;
+    l->edges = edges;
+    WEFT_TRY(tensor_create(hal, type, GNN_GAIN_ROWS, plan->width, WEFT_MEM_WORKSPACE, &l->from));
+    WEFT_TRY(tensor_create(hal, type, GNN_GAIN_ROWS, plan->width, WEFT_MEM_WORKSPACE, &l->to));
+    return tensor_zero(&l->from);
+}
+
+static weft_status multiply(layer_work *l)
+{
+    WEFT_TRY(tensor_gemm(&(tensor_product){.a = &l->x, .b = &l->w}, &l->y));
+    WEFT_TRY(tensor_gemm(&(tensor_product){.a = &l->x, .b = &l->y, .trans_a = true}, &l->w));
+    return l->turns_back ? tensor_gemm(&(tensor_product){.a = &l->y, .b = &l->w, .trans_b = true}, &l->x) : WEFT_OK;
+}
+
+static weft_status add_up(layer_work *l)
+{
+    return tensor_spmm(l->edges, &l->from, &(tensor_spmm_terms){.beta = 0.0}, &l->to);
 }
 
 /* seconds: the least so far of each type. The first try is not counted. */
-static weft_status compare(weft_hal *hal, layer_products p[2], double seconds[2])
+static weft_status compare(weft_hal *hal, work *run, layer_work of[2], double seconds[2])
 {
     double spent = 0.0;
     seconds[0] = seconds[1] = INFINITY;
@@ -47,7 +68,7 @@ static weft_status compare(weft_hal *hal, layer_products p[2], double seconds[2]
         for (int type = 0; type < 2; ++type) {
             WEFT_TRY(hal->stream.sync(hal));
             const double begun = clock_seconds();
-            WEFT_TRY(multiply(&p[type]));
+            WEFT_TRY(run(&of[type]));
             WEFT_TRY(hal->stream.sync(hal));
             const double took = clock_seconds() - begun;
             spent += took;
@@ -57,35 +78,90 @@ static weft_status compare(weft_hal *hal, layer_products p[2], double seconds[2]
     return WEFT_OK;
 }
 
-static weft_status measure_layer(weft_hal *hal, const gnn_plan plan[2], int l, gnn_product_gain *gain)
+/* Adds `times` what the work of a layer takes. */
+static weft_status measure(weft_hal *hal, work *run, layer_work of[2], double times, gnn_product_gain *gain)
 {
-    weft_status status = WEFT_OK;
-    layer_products p[2] = {{.turns_back = false}};
     double seconds[2];
-    for (int type = 0; type < 2; ++type) {
-        WEFT_TRY_GOTO(create(hal, &plan[type].layer[l], l == 0, &p[type]), status, done);
+    WEFT_TRY(compare(hal, run, of, seconds));
+    gain->seconds_f32 += times * seconds[0];
+    gain->seconds_bf16 += times * seconds[1];
+    return WEFT_OK;
+}
+
+/* Edges of a row that are measured; the graph has so many or more. */
+static int edges_of(double degree)
+{
+    return degree >= EDGES ? EDGES : degree > 1.0 ? (int)degree : 1;
+}
+
+static weft_status measure_layer(weft_hal *hal, const gnn_plan plan[2], int l, const tensor_sparse *edges,
+                                 double degree, gnn_product_gain *gain)
+{
+    const gnn_layer_plan *layer = &plan[0].layer[l];
+    const double sums = layer->width > 0 ? (layer->sums[0] + layer->sums[1]) * degree / edges_of(degree) : 0.0;
+    weft_status status = WEFT_OK;
+    layer_work of[2] = {{.turns_back = false}};
+    for (int type = 0; type < 2 && !layer->sparse; ++type) {
+        WEFT_TRY_GOTO(create_products(hal, &plan[type].layer[l], l == 0, &of[type]), status, done);
     }
-    WEFT_TRY_GOTO(compare(hal, p, seconds), status, done);
-    gain->seconds_f32 += seconds[0];
-    gain->seconds_bf16 += seconds[1];
+    for (int type = 0; type < 2 && sums > 0.0; ++type) {
+        WEFT_TRY_GOTO(create_sums(hal, &plan[type].layer[l], edges, &of[type]), status, done);
+    }
+    WEFT_TRY_GOTO(layer->sparse ? WEFT_OK : measure(hal, multiply, of, 1.0, gain), status, done);
+    WEFT_TRY_GOTO(sums > 0.0 ? measure(hal, add_up, of, sums, gain) : WEFT_OK, status, done);
 done:
     for (int type = 0; type < 2; ++type) {
-        TENSOR_DESTROY_ALL(&p[type].x, &p[type].w, &p[type].y);
+        TENSOR_DESTROY_ALL(&of[type].x, &of[type].w, &of[type].y, &of[type].from, &of[type].to);
     }
     return status;
 }
 
-weft_status gnn_product_gain_measure(weft_hal *hal, const gnn_config *config, gnn_product_gain *gain)
+/* Random edges between GNN_GAIN_ROWS vertices, `degree` a row on average and up to twice as many: rows of one length
+ * would be faster than any graph's. */
+static weft_status create_edges(weft_hal *hal, int64_t width, int degree, tensor_sparse *edges)
+{
+    const int64_t rows = GNN_GAIN_ROWS, most = rows * 2 * degree;
+    weft_status status = WEFT_OK;
+    int64_t *offset = NULL;
+    int32_t *column = NULL;
+    WEFT_TRY_GOTO(WEFT_NEW(&offset, rows + 1, WEFT_MEM_WORKSPACE), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW(&column, most, WEFT_MEM_WORKSPACE), status, done);
+    offset[0] = 0;
+    for (int64_t i = 0; i < rows; ++i) {
+        const philox_block length = philox4x32(philox_counter(0, (uint64_t)i, WEFT_RNG_GENERATE, 0), 0);
+        const int64_t own = 1 + length.word[0] % (uint32_t)(2 * degree - 1);
+        for (int64_t e = 0; e < own; ++e) {
+            const philox_block draw = philox4x32(philox_counter((uint32_t)e, (uint64_t)i, WEFT_RNG_GENERATE, 1), 0);
+            column[offset[i] + e] = (int32_t)(draw.word[0] % (uint32_t)rows);
+        }
+        offset[i + 1] = offset[i] + own;
+    }
+    const hal_csr csr = {.rows = rows, .cols = rows, .offset = offset, .column = column};
+    *edges = (tensor_sparse){.rows = rows, .cols = rows, .entries = offset[rows]};
+    WEFT_TRY_GOTO(hal->sparse.spmm_create(hal, &csr, HAL_SPMM_LISTS, width, &edges->spmm), status, done);
+done:
+    WEFT_FREE_ALL(offset, column);
+    return status;
+}
+
+weft_status gnn_product_gain_measure(weft_hal *hal, const gnn_config *config, double degree, gnn_product_gain *gain)
 {
     gnn_plan plan[2];
+    tensor_sparse edges = {.spmm = NULL};
+    weft_status status = WEFT_OK;
     *gain = (gnn_product_gain){0};
     for (int type = 0; type < 2; ++type) {
         gnn_config typed = *config;
         typed.bf16 = type == 1;
         gnn_plan_make(&typed, 1, 1, 1, WEFT_DTYPE_F32, &plan[type]);
     }
+    WEFT_TRY(plan[0].max_width > 0 ? create_edges(hal, plan[0].max_width, edges_of(degree), &edges) : WEFT_OK);
     for (int l = 0; l < plan[0].layers; ++l) {
-        WEFT_TRY(plan[0].layer[l].sparse ? WEFT_OK : measure_layer(hal, plan, l, gain));
+        WEFT_TRY_GOTO(measure_layer(hal, plan, l, &edges, degree, gain), status, done);
     }
-    return WEFT_OK;
+done:
+    if (edges.spmm != NULL) {
+        hal->sparse.spmm_destroy(hal, edges.spmm);
+    }
+    return status;
 }

@@ -1,22 +1,24 @@
 /*
- * gnn/product_gain.h: whether the products of a network are faster with values of bfloat16 than with float32 on this
- * processor.
+ * gnn/product_gain.h: whether the products and sums of a network are faster with values of bfloat16 than with float32 on
+ * this processor.
  *
- * The products of the network's layers, forward, of gradients of weights and of gradients of inputs, run over
- * GNN_GAIN_ROWS rows of zeros in both types in turns, a few times each: some milliseconds a layer. Memory: these rows
- * of a layer's inputs and outputs, freed before the function returns.
+ * What an epoch does with each layer runs over GNN_GAIN_ROWS rows of zeros in both types in turns, a few times each,
+ * some milliseconds a layer: products forward, of gradients of weights and of gradients of inputs, and sums over
+ * random neighbours, as many as a vertex has on average; of more than 64, 64 are measured and count as often.
+ * Attention, whose rows are float32, is not measured. Memory: these rows of a layer's inputs and outputs, freed before
+ * the function returns.
  */
 #pragma once
 
 #include "gnn/layers/layer_plan.h"
 
-/* Rows that products are measured on: so many take the way of a large matrix (hal/cpu/gemm/gemm_tall.h). */
+/* Rows that are measured: so many take the way of a large matrix (hal/cpu/gemm/gemm_tall.h). */
 enum { GNN_GAIN_ROWS = 1 << 14 };
 
 typedef struct gnn_product_gain {
-    double seconds_f32, seconds_bf16; /* of all layers' products over GNN_GAIN_ROWS rows */
+    double seconds_f32, seconds_bf16; /* of all layers' work over GNN_GAIN_ROWS rows */
 } gnn_product_gain;
 
-/* [out] gain: of a network of this config, whose bf16 is ignored. Local, but ranks of a node should measure at the same
- * time, as they train. WEFT_ERR_RESOURCE: no memory for the matrices. */
-weft_status gnn_product_gain_measure(weft_hal *hal, const gnn_config *config, gnn_product_gain *gain);
+/* degree: edges a vertex. [out] gain: of a network of this config, whose bf16 is ignored. Local, but ranks of a node
+ * should measure at the same time, as they train. WEFT_ERR_RESOURCE: no memory for the matrices. */
+weft_status gnn_product_gain_measure(weft_hal *hal, const gnn_config *config, double degree, gnn_product_gain *gain);

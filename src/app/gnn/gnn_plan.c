@@ -246,11 +246,11 @@ static weft_status settle_place(workload *work)
                    : WEFT_OK;
 }
 
-/* Products of bfloat16 must take less than this share of the time of float32: what they are measured on lies in caches,
- * which makes more of half the bytes than memory does. */
+/* Products and sums of bfloat16 must take less than this share of the time of float32: what they are measured on lies
+ * in caches in part, which makes more of half the bytes than memory does. */
 #define LEAST_GAIN 0.9
 
-/* --precision bf16 becomes f32 where products of bfloat16 save too little, by the times of the slowest rank. The
+/* --precision bf16 becomes f32 where products and sums of bfloat16 save too little, by the times of the slowest rank. The
  * record of the run has it, so a run that goes on does not measure; neither do small parts, whose times are noise. */
 static weft_status settle_precision(workload *work)
 {
@@ -262,14 +262,18 @@ static weft_status settle_precision(workload *work)
     if (!measures || option_flag(context->options, OPT_REPRODUCIBLE) || option_flag(context->options, OPT_RESUME)) {
         return WEFT_OK;
     }
-    WEFT_TRY(comm_agree(context->comm, gnn_product_gain_measure(context->hal, &job->config, &gain)));
+    const weft_graph *graph = &job->data.graph;
+    const double degree = (double)graph->edges / (double)graph->vertices;
+    WEFT_TRY(comm_agree(context->comm, gnn_product_gain_measure(context->hal, &job->config, degree, &gain)));
     double seconds[2] = {gain.seconds_f32, gain.seconds_bf16};
     WEFT_TRY(comm_allreduce(context->comm, seconds, 2, WEFT_DTYPE_F64, COMM_MAX));
+    log_debug("products and sums of this network over %d rows: %.3g ms in bf16, %.3g ms in f32", GNN_GAIN_ROWS,
+              1e3 * seconds[1], 1e3 * seconds[0]);
     if (seconds[1] <= LEAST_GAIN * seconds[0]) {
         return WEFT_OK;
     }
-    log_warn(FLAG_PRECISION " bf16: products of this network over %d rows take %.3g ms in bf16 and %.3g ms in f32 "
-                            "here, which is no gain: f32 is used",
+    log_warn(FLAG_PRECISION " bf16: products and sums of this network over %d rows take %.3g ms in bf16 and %.3g ms "
+                            "in f32 here, which is no gain: f32 is used",
              GNN_GAIN_ROWS, 1e3 * seconds[1], 1e3 * seconds[0]);
     job->config.bf16 = false;
     return app_decide_shared(context->comm, context->decided, OPT_PRECISION, "f32");

@@ -130,8 +130,14 @@ static void test_gain(void **state)
                                    .out_heads = 1,
                                    .bf16 = true};
         gnn_product_gain gain;
-        ASSERT_OK(gnn_product_gain_measure(hal, &config, &gain));
+        ASSERT_OK(gnn_product_gain_measure(hal, &config, 0.0, &gain));
         assert_true(gain.seconds_f32 > 0.0 && gain.seconds_bf16 > 0.0);
+        if (kind == GNN_SAGE || kind == GNN_MLP) {
+            gnn_product_gain dense;
+            ASSERT_OK(gnn_product_gain_measure(hal, &config, 1e9, &dense)); /* so many sums that products are nothing */
+            assert_true((dense.seconds_f32 > 1e3 * gain.seconds_f32) == (kind == GNN_SAGE));
+            assert_true((dense.seconds_bf16 > 1e3 * gain.seconds_bf16) == (kind == GNN_SAGE));
+        }
     }
     weft_hal_close(hal);
 }

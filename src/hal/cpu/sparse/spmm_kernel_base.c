@@ -15,6 +15,18 @@ typedef float base_vec_unaligned __attribute__((vector_size(16), aligned(4), may
 typedef uint16_t halves __attribute__((vector_size(2 * LANES)));
 typedef uint16_t halves_unaligned __attribute__((vector_size(2 * LANES), aligned(2), may_alias));
 
+typedef uint32_t words __attribute__((vector_size(4 * LANES)));
+
+static inline words words_of_halves(halves value)
+{
+    return __builtin_convertvector(value, words);
+}
+
+static inline halves halves_of_words(words value)
+{
+    return __builtin_convertvector(value, halves);
+}
+
 static inline VEC vec_set1(float value)
 {
     return (VEC){value, value, value, value};
@@ -69,6 +81,11 @@ static inline halves halves_load_tail(const uint16_t *p, TAIL tail)
     uint16_t lane[LANES] = {0};
     memcpy(lane, p, (size_t)tail * sizeof *p);
     return *(const halves_unaligned *)lane;
+}
+
+static inline void halves_store_tail(uint16_t *p, TAIL tail, halves value)
+{
+    memcpy(p, &value, (size_t)tail * sizeof *p);
 }
 
 #include "hal/cpu/sparse/spmm_kernel_body.h"

@@ -6,7 +6,8 @@
  *   MAX_VECTORS           widest strip of the row kernel (accumulators that fit the registers)
  *   TAIL, tail_of(n)      what selects the first n lanes, 0 <= n <= LANES
  *   vec_load, vec_load_tail, vec_store, vec_store_tail, vec_stream, vec_set1
- *   halves_load_tail      the first lanes of a vector of bfloat16; zeros behind them
+ *   halves, words, words_of_halves, halves_of_words    vectors of LANES integers of 16 and 32 bits; one from the other
+ *   halves_load_tail, halves_store_tail    the first lanes of a vector of bfloat16; loaded ones have zeros behind them
  *   SPMM_TABLE            name of the table of kernels
  *
  * Sources of bfloat16 (`narrow`) are widened into the same float32 registers, so sums are rounded once, when they are
@@ -30,8 +31,7 @@
 
 enum { LANES_PER_LINE_STEP = LANES < 16 ? 16 / LANES : 1, NARROW_LINE_STEP = 32 / LANES, COLUMNS_OF_LINE = 32 };
 
-typedef uint32_t bits __attribute__((vector_size(4 * LANES)));
-typedef uint32_t bits_unaligned __attribute__((vector_size(4 * LANES), aligned(2), may_alias));
+typedef uint32_t words_unaligned __attribute__((vector_size(4 * LANES), aligned(2), may_alias));
 
 KERNEL VEC vec_zero(void)
 {
@@ -42,7 +42,7 @@ KERNEL VEC vec_zero(void)
 
 KERNEL VEC vec_widen(halves value)
 {
-    return (VEC)(__builtin_convertvector(value, bits) << 16);
+    return (VEC)(words_of_halves(value) << 16);
 }
 
 KERNEL halves halves_load(const uint16_t *p)
@@ -59,48 +59,48 @@ KERNEL void add_halves(VEC *acc, const uint16_t *source, const int vectors)
     }
     UNROLL
     for (int v = 0; v < vectors / 2; v++) {
-        const bits pair = *(const bits_unaligned *)(source + 2 * v * LANES);
+        const words pair = *(const words_unaligned *)(source + 2 * v * LANES);
         acc[v] += (VEC)(pair << 16);
         acc[vectors / 2 + v] += (VEC)(pair & 0xffff0000U);
     }
 }
 
-KERNEL float cell_load(const void *row, bool narrow, int column)
+/* The bits of bf16_from_float. */
+KERNEL halves vec_narrow(VEC value)
 {
-    return narrow ? bf16_to_float(((const uint16_t *)row)[column]) : ((const float *)row)[column];
+    const words all = (words)value;
+    const words rounded = (all + 0x7fffU + ((all >> 16) & 1U)) >> 16;
+    const words quiet = (all >> 16) | 0x40U;
+    const words is_nan = (words)((all & 0x7fffffffU) > 0x7f800000U); /* all ones or zeros a lane */
+    return halves_of_words((quiet & is_nan) | (rounded & ~is_nan));
+}
+
+/* Some cells of a row of float32 or bfloat16 from column `at` on. */
+KERNEL VEC cells_load(const void *matrix, bool narrow, int64_t at, TAIL tail)
+{
+    return narrow ? vec_widen(halves_load_tail((const uint16_t *)matrix + at, tail))
+                  : vec_load_tail((const float *)matrix + at, tail);
 }
 
 /* put_row where self or out is bfloat16: out of line, as it is met once a row and would be inlined into every
  * kernel. */
-static __attribute__((noinline)) void put_row_narrow(const spmm_pass *pass, int64_t row, const VEC *acc, int vectors)
+static __attribute__((noinline)) void put_row_narrow(const spmm_pass *pass, int64_t row, const VEC *acc)
 {
-    float sum[16 * 16];
-    const float scale = pass->post != NULL ? pass->post[row] : 1.0F;
-    const int width = pass->width;
-    for (int v = 0; v < vectors; v++) {
-        vec_store(sum + v * LANES, acc[v] * vec_set1(scale));
-    }
-    if (pass->beta != 0.0F) {
-        const void *out = pass->narrow_out ? (const void *)((const uint16_t *)pass->out + row * pass->ldo)
-                                           : (const void *)((const float *)pass->out + row * pass->ldo);
-        for (int j = 0; j < width; j++) {
-            sum[j] += pass->beta * cell_load(out, pass->narrow_out, j);
+    const VEC scale = vec_set1(pass->post != NULL ? pass->post[row] : 1.0F);
+    for (int j = 0; j < pass->width; j += LANES, acc++) {
+        const TAIL tail = tail_of(pass->width - j < LANES ? pass->width - j : LANES);
+        VEC y = *acc * scale;
+        if (pass->beta != 0.0F) {
+            y += cells_load(pass->out, pass->narrow_out, row * pass->ldo + j, tail) * vec_set1(pass->beta);
         }
-    }
-    if (pass->diag != NULL) {
-        const void *self = pass->narrow_self ? (const void *)((const uint16_t *)pass->self + row * pass->ldself)
-                                             : (const void *)((const float *)pass->self + row * pass->ldself);
-        for (int j = 0; j < width; j++) {
-            sum[j] += pass->diag[row] * cell_load(self, pass->narrow_self, j);
+        if (pass->diag != NULL) {
+            y += cells_load(pass->self, pass->narrow_self, row * pass->ldself + j, tail) * vec_set1(pass->diag[row]);
         }
-    }
-    if (pass->narrow_out) {
-        uint16_t *out = (uint16_t *)pass->out + row * pass->ldo;
-        for (int j = 0; j < width; j++) {
-            out[j] = bf16_from_float(sum[j]);
+        if (pass->narrow_out) {
+            halves_store_tail((uint16_t *)pass->out + row * pass->ldo + j, tail, vec_narrow(y));
+        } else {
+            vec_store_tail((float *)pass->out + row * pass->ldo + j, tail, y);
         }
-    } else {
-        memcpy((float *)pass->out + row * pass->ldo, sum, (size_t)width * sizeof *sum);
     }
 }
 
@@ -116,7 +116,7 @@ KERNEL void put_row(const spmm_pass *pass, int64_t row, const VEC *acc, const in
         for (int v = 0; v < vectors; v++) {
             sum[v] = acc[v];
         }
-        put_row_narrow(pass, row, sum, vectors);
+        put_row_narrow(pass, row, sum);
         return;
     }
     float *out = (float *)pass->out + row * pass->ldo;
