@@ -5,10 +5,12 @@
  *                                    sizes partition-METHOD-K-SEED-weighted, whose shares stand in the report)
  *                                    edge_part.npy  uint16 [e]
  *                                    root.npy       uint16 [n]
- *                                    report.json    what was asked for, the graph's hash, the figures
+ *                                    report.json    what was asked for, the graph's hash, the arrays' hashes, the
+ *                                                   figures
  *
- * Written whole or not at all; mapped when loaded, so the ranks of a node share the pages. Every part number is checked
- * once at loading: a damaged file is an error, never a wrong answer. One part needs no files.
+ * Written whole or not at all; mapped when loaded, so the ranks of a node share the pages. Every part number, and the
+ * hash of each array, is checked once at loading: a damaged file is an error, never a wrong answer. Folders from before
+ * there were hashes are taken without. One part needs no files.
  */
 #include <string.h>
 
@@ -27,6 +29,11 @@ enum { STORE_VERSION = 1, REPORT_MAX_BYTES = 1 << 18 };
 typedef struct partition_mapping {
     npy_map edge_part, root;
 } partition_mapping;
+
+/* Of the data of each array, as in the report; "": the report has none. */
+typedef struct array_hashes {
+    char edge_part[33], root[33];
+} array_hashes;
 
 weft_status partition_folder(const char *store_path, const partition_options *options, char path[FILE_PATH_MAX])
 {
@@ -47,7 +54,7 @@ static const char *method_name(const partition_options *options)
 }
 
 static weft_status write_report(const char *path, const weft_graph *graph, const partition_report *report,
-                                const partition_options *options)
+                                const partition_options *options, const array_hashes *hashes)
 {
     file_writer writer;
     WEFT_TRY(file_writer_open(path, &writer));
@@ -68,6 +75,8 @@ static weft_status write_report(const char *path, const weft_graph *graph, const
         }
         json_end(&json);
     }
+    json_text(&json, "edge_part_hash", hashes->edge_part);
+    json_text(&json, "root_hash", hashes->root);
     partition_report_json(&json, report);
     json_end(&json);
     json_line_end(&json);
@@ -84,12 +93,15 @@ weft_status partition_save(const char *store_path, const weft_graph *graph, cons
     WEFT_TRY(partition_folder(store_path, options, folder));
     WEFT_TRY(folder_begin(folder, true, temporary));
     weft_status status = WEFT_OK;
+    array_hashes hashes;
+    file_hash(partition->edge_part, (size_t)partition->edges * sizeof *partition->edge_part, hashes.edge_part);
+    file_hash(partition->root, (size_t)partition->vertices * sizeof *partition->root, hashes.root);
     WEFT_TRY_GOTO(file_path(path, "%s/edge_part.npy", temporary), status, done);
     WEFT_TRY_GOTO(npy_write(path, 'u', 2, 1, &partition->edges, partition->edge_part), status, done);
     WEFT_TRY_GOTO(file_path(path, "%s/root.npy", temporary), status, done);
     WEFT_TRY_GOTO(npy_write(path, 'u', 2, 1, &partition->vertices, partition->root), status, done);
     WEFT_TRY_GOTO(file_path(path, "%s/report.json", temporary), status, done);
-    WEFT_TRY_GOTO(write_report(path, graph, report, options), status, done);
+    WEFT_TRY_GOTO(write_report(path, graph, report, options, &hashes), status, done);
     status = folder_commit(temporary, folder, true);
 done:
     if (status != WEFT_OK) {
@@ -179,16 +191,34 @@ static weft_status check_report(const char *name, const json_value *root, const 
     return WEFT_OK;
 }
 
+static weft_status get_hash(const char *name, const json_value *root, const char *key, char hash[33])
+{
+    const char *text = "";
+    if (json_find(root, key) != NULL) {
+        WEFT_TRY(json_get_text(name, root, key, &text));
+        WEFT_CHECK(strlen(text) == 32, WEFT_ERR_DATA, "%s: \"%s\" must be a hash of 32 digits", name, key);
+    }
+    snprintf(hash, 33, "%s", text);
+    return WEFT_OK;
+}
+
+/* report, hashes: NULL if not wanted. */
 static weft_status read_report(const char *path, const weft_graph *graph, const partition_options *options,
-                               partition_report *report)
+                               partition_report *report, array_hashes *hashes)
 {
     json_document *document = NULL;
     const json_value *root = NULL;
     weft_status status = WEFT_OK;
     partition_report figures = {0};
+    array_hashes found;
     WEFT_TRY(json_read_object(path, REPORT_MAX_BYTES, &document, &root));
     WEFT_TRY_GOTO(check_report(path, root, graph, options), status, done);
     WEFT_TRY_GOTO(read_figures(path, root, &figures), status, done);
+    WEFT_TRY_GOTO(get_hash(path, root, "edge_part_hash", found.edge_part), status, done);
+    WEFT_TRY_GOTO(get_hash(path, root, "root_hash", found.root), status, done);
+    if (hashes != NULL) {
+        *hashes = found;
+    }
     if (report != NULL) {
         *report = figures;
     }
@@ -197,8 +227,9 @@ done:
     return status;
 }
 
-/* Map one array and check that every part exists. One that is missing from its folder is damage, not absence. */
-static weft_status map_parts(const char *path, int64_t count, int parts, int threads, npy_map *map)
+/* Map one array and check that every part exists, and its hash. One that is missing from its folder is damage, not
+ * absence. */
+static weft_status map_parts(const char *path, int64_t count, int parts, int threads, const char *hash, npy_map *map)
 {
     int64_t bad = -1;
     weft_status status = npy_map_open(path, map);
@@ -210,6 +241,10 @@ static weft_status map_parts(const char *path, int64_t count, int parts, int thr
         bad = part[i] >= parts ? i : bad;
     }
     WEFT_CHECK(bad < 0, WEFT_ERR_DATA, "%s: row %lld: part %d of %d", path, (long long)bad, part[bad], parts);
+    char own[33];
+    file_hash(part, (size_t)count * sizeof *part, own);
+    WEFT_CHECK(hash[0] == '\0' || strcmp(hash, own) == 0, WEFT_ERR_DATA,
+               "%s: its hash is not that of report.json: run weft partition again", path);
     return WEFT_OK;
 }
 
@@ -220,7 +255,7 @@ weft_status partition_load_report(const char *store_path, const weft_graph *grap
     WEFT_TRY(partition_folder(store_path, options, folder));
     WEFT_CHECK(file_exists(folder), WEFT_ERR_NOINPUT, "%s: no such partition", folder);
     WEFT_TRY(file_path(path, "%s/report.json", folder));
-    return read_report(path, graph, options, report);
+    return read_report(path, graph, options, report, NULL);
 }
 
 weft_status partition_load(const char *store_path, const weft_graph *graph, const partition_options *options,
@@ -229,6 +264,7 @@ weft_status partition_load(const char *store_path, const weft_graph *graph, cons
     char folder[FILE_PATH_MAX], path[FILE_PATH_MAX];
     weft_status status = WEFT_OK;
     partition_mapping *mapping = NULL;
+    array_hashes hashes;
     *partition = (weft_partition){0};
     const partition_method *method = partition_method_find(options->method);
     WEFT_CHECK(method != NULL, WEFT_ERR_USAGE, "unknown partitioning method \"%s\"", options->method);
@@ -240,7 +276,7 @@ weft_status partition_load(const char *store_path, const weft_graph *graph, cons
                "%s: no such partition: run weft partition %s " FLAG_PARTS " %d " FLAG_METHOD " %s", folder, store_path,
                options->parts, options->method);
     WEFT_TRY(file_path(path, "%s/report.json", folder));
-    WEFT_TRY(read_report(path, graph, options, report));
+    WEFT_TRY(read_report(path, graph, options, report, &hashes));
     WEFT_TRY(WEFT_NEW_ZERO(&mapping, 1, WEFT_MEM_PARTITION));
     *partition = (weft_partition){.parts = options->parts,
                                   .method = method->name,
@@ -250,9 +286,10 @@ weft_status partition_load(const char *store_path, const weft_graph *graph, cons
                                   .mapping = mapping};
     int threads = options->threads > 0 ? options->threads : omp_get_max_threads();
     WEFT_TRY_GOTO(file_path(path, "%s/edge_part.npy", folder), status, done);
-    WEFT_TRY_GOTO(map_parts(path, graph->edges, options->parts, threads, &mapping->edge_part), status, done);
+    WEFT_TRY_GOTO(map_parts(path, graph->edges, options->parts, threads, hashes.edge_part, &mapping->edge_part), status,
+                  done);
     WEFT_TRY_GOTO(file_path(path, "%s/root.npy", folder), status, done);
-    WEFT_TRY_GOTO(map_parts(path, graph->vertices, options->parts, threads, &mapping->root), status, done);
+    WEFT_TRY_GOTO(map_parts(path, graph->vertices, options->parts, threads, hashes.root, &mapping->root), status, done);
     /* The pages are read-only: nothing writes to a partition after it is made. */
     partition->edge_part = (uint16_t *)(uintptr_t)mapping->edge_part.data;
     partition->root = (uint16_t *)(uintptr_t)mapping->root.data;

@@ -7,9 +7,9 @@
 
 static atomic_bool sync_later;
 
-void file_sync_later(bool later)
+bool file_sync_later(bool later)
 {
-    atomic_store(&sync_later, later);
+    return atomic_exchange(&sync_later, later);
 }
 
 int file_sync(int fd)

@@ -9,6 +9,6 @@ int file_sync(int fd);
 /*
  * later: from now on commits of files, and locks that are taken, do not wait for the disk, until this is called with
  * false. For files that can be made again: a power failure may leave such a file empty, under its final name. One
- * switch for the whole process; whoever sets it also ends it.
+ * switch for the whole process; whoever sets it also ends it, by setting what stood before, which it returns.
  */
-void file_sync_later(bool later);
+bool file_sync_later(bool later);

@@ -119,6 +119,20 @@ static void test_shares_are_told_apart(void **state)
     test_graph_free(&g);
 }
 
+/* Both are equally long. */
+static void rename_key(const char *path, const char *from, const char *to)
+{
+    char text[4096] = {0};
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    const size_t length = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    char *at = strstr(text, from);
+    assert_non_null(at);
+    memcpy(at, to, strlen(from));
+    put_file(path, text, length);
+}
+
 static void test_foreign_and_damaged_ones_are_refused(void **state)
 {
     weft_partition saved, loaded;
@@ -135,6 +149,16 @@ static void test_foreign_and_damaged_ones_are_refused(void **state)
     ASSERT_OK(npy_write(edge_part, 'u', 2, 1, &saved.edges, saved.edge_part));
     ASSERT_STATUS(partition_load(*state, &g.graph, &asked, &loaded, NULL), WEFT_ERR_DATA);
     ASSERT_MESSAGE("row 17: part 3 of 3");
+    saved.edge_part[17] = (uint16_t)((kept + 1) % 3); /* a part that exists: the hash alone tells */
+    ASSERT_OK(npy_write(edge_part, 'u', 2, 1, &saved.edges, saved.edge_part));
+    ASSERT_STATUS(partition_load(*state, &g.graph, &asked, &loaded, NULL), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("edge_part.npy: its hash is not that of report.json");
+    rename_key(in_folder(state, "partition-libra-3-11/report.json"), "\"edge_part_hash\"", "\"edge_part_from\"");
+    ASSERT_OK(partition_load(*state, &g.graph, &asked, &loaded, NULL)); /* as before there were hashes */
+    partition_destroy(&loaded);
+    rename_key(in_folder(state, "partition-libra-3-11/report.json"), "\"root_hash\": \"", "\"root_hash\":\"x");
+    ASSERT_STATUS(partition_load(*state, &g.graph, &asked, &loaded, NULL), WEFT_ERR_DATA);
+    rename_key(in_folder(state, "partition-libra-3-11/report.json"), "\"root_hash\":\"x", "\"root_hash\": \"");
     saved.edge_part[17] = kept;
     int64_t fewer = saved.edges - 1;
     ASSERT_OK(npy_write(edge_part, 'u', 2, 1, &fewer, saved.edge_part));

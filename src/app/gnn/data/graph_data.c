@@ -13,6 +13,7 @@
 #include "app/gnn/options/gnn_options.h"
 #include "app/setup/comm_setup.h"
 #include "base/alloc.h"
+#include "base/disk/file_sync.h"
 #include "base/log.h"
 #include "base/number.h"
 #include "gnn/data/generate/generator.h"
@@ -188,6 +189,16 @@ static bool is_of_disk(weft_status status)
     return status == WEFT_ERR_IO || status == WEFT_ERR_PERMISSION;
 }
 
+/* As partition_save, without waiting for the disk: a partition that a power failure damaged is made again. */
+static weft_status save_soon(const char *place, const graph_data *data, const partition_options *options,
+                             const weft_partition *partition)
+{
+    const bool before = file_sync_later(true);
+    const weft_status status = partition_save(place, &data->graph, partition, &data->report, options);
+    file_sync_later(before);
+    return status;
+}
+
 /* Keep a new partition beside the store, or in `folder` when the store is read-only: `place`. "" when it can be kept
  * nowhere and stays in memory. */
 static weft_status keep_partition(const char *folder, const graph_data *data, const partition_options *options,
@@ -196,7 +207,7 @@ static weft_status keep_partition(const char *folder, const graph_data *data, co
     const bool writable = access(data->store, W_OK) == 0;
     weft_status status = file_path(place, "%s", writable ? data->store : folder);
     status = status == WEFT_OK && !writable ? folder_make(folder) : status;
-    status = status == WEFT_OK ? partition_save(place, &data->graph, partition, &data->report, options) : status;
+    status = status == WEFT_OK ? save_soon(place, data, options, partition) : status;
     if (is_of_disk(status)) {
         log_warn("the partition is not kept for the next job: %s; this one goes on with it in memory (%.3g MB a rank)",
                  weft_error_message(), (double)(partition->edges + partition->vertices) * sizeof(uint16_t) / 1e6);
@@ -445,16 +456,18 @@ static weft_status load_cut(const app_context *context, graph_data *data, bool *
     return WEFT_OK;
 }
 
-/* For the next job; one that cannot be kept is cut again. */
+/* For the next job; one that cannot be kept, or is damaged by a power failure, is cut again. */
 static void keep_cut(const app_context *context, const graph_data *data)
 {
     const partition_options options = graph_data_partition_options(context, data, comm_size(context->comm));
     char folder[FILE_PATH_MAX];
     bool stored = options.parts > 1 && !graph_data_is_generated(context) &&
                   partition_folder(data->store, &options, folder) == WEFT_OK && access(folder, W_OK) == 0;
+    const bool before = file_sync_later(true);
     if (stored && part_save(data->store, &data->graph, &options, &data->part, data->reordered) != WEFT_OK) {
         log_warn("rank %d: its part is not kept for the next job: %s", comm_rank(context->comm), weft_error_message());
     }
+    file_sync_later(before);
     weft_error_clear();
 }
 
