@@ -1,6 +1,6 @@
 /*
- * gnn/product_gain.h: whether the products and sums of a network are faster with values of bfloat16 than with float32 on
- * this processor.
+ * gnn/product_gain.h: whether the products and sums of a network are faster with values of bfloat16 than with float32
+ * on this processor.
  *
  * What an epoch does with each layer runs over GNN_GAIN_ROWS rows of zeros in both types in turns, a few times each,
  * some milliseconds a layer: products forward, of gradients of weights and of gradients of inputs, and sums over

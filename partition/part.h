@@ -27,6 +27,11 @@ typedef struct part_halo {
 
 typedef enum part_layout { PART_IN_ORDER, PART_SHARED_FIRST } part_layout;
 
+/* Local edges that a thread copies out of a mapped graph before it releases the graph's pages, 16 MiB of one part: else
+ * the graph would stand in memory beside its copy. Pages that another thread still reads come back from the system's
+ * cache. */
+enum { PART_HELD_EDGES = 1 << 22 };
+
 typedef struct weft_part {
     int part, parts;
     part_layout layout;

@@ -212,8 +212,16 @@ static weft_status fill_rows(const extract_state *state)
     weft_status status = filler_create(state, threads, &filler);
     WEFT_TRY_GOTO(status, status, done);
 #pragma omp parallel num_threads(threads)
-    OWN_ROWS(id, part->offset, part->n_local) {
-        fill_row(&filler, id);
+    {
+        int64_t held = 0; /* edges whose pages of the graph this thread has brought in */
+        OWN_ROWS(id, part->offset, part->n_local) {
+            fill_row(&filler, id);
+            held += part->offset[id + 1] - part->offset[id];
+            if (held >= PART_HELD_EDGES) {
+                graph_release_pages(state->graph);
+                held = 0;
+            }
+        }
     }
 done:
     WEFT_FREE_ALL(filler.group_of, filler.id, filler.weight);

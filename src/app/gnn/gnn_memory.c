@@ -74,6 +74,10 @@ static uint64_t mapped_bytes(const gnn_memory_facts *f)
     const uint64_t id_bytes = f->graph->source64 != NULL ? 8 : 4;
     const uint64_t e = (uint64_t)f->graph->edges, n = (uint64_t)f->graph->vertices;
     const uint64_t weight_bytes = is_weighted(f) ? 4 : 0;
+    if (f->parts == 1 && f->hal != NULL) { /* released as they are copied */
+        const uint64_t held = (uint64_t)f->hal->threads * PART_HELD_EDGES;
+        return (held < e ? held : e) * (id_bytes + weight_bytes) + n * 8;
+    }
     return e * (id_bytes + weight_bytes) + n * 8 + (f->parts > 1 ? 2 * e + 2 * n : 0);
 }
 

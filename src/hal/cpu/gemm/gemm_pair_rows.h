@@ -1,6 +1,6 @@
 /*
- * hal/cpu/gemm/gemm_pair_rows.h: products of tall matrices of bfloat16 by dot products of pairs, where the processor has
- * them and no tiles (AMX): the tall matrix is read once, where it lies (gemm_rows_avx512bf16.c).
+ * hal/cpu/gemm/gemm_pair_rows.h: products of tall matrices of bfloat16 by dot products of pairs, where the processor
+ * has them and no tiles (AMX): the tall matrix is read once, where it lies (gemm_rows_avx512bf16.c).
  *
  *   by rows    C[m, n] = A op(B)   what is float32, the weights or the gradient of logits, is rounded to bfloat16
  *   by sums    C[m, n] = A^T B     of at most PAIR_SUM_NARROW rows or columns of C; other sums: cpu_gemm_pairs.c

@@ -46,8 +46,8 @@ static __mmask16 lanes_there(int64_t columns)
     return (__mmask16)(columns >= LANES ? 0xffffU : (1U << (columns > 0 ? columns : 0)) - 1U);
 }
 
-/* sum += one pair of cells of `rows` rows of A, times a pair of rows of B; of the last cell of an odd row, `single`, the
- * pair of B has zeros. */
+/* sum += one pair of cells of `rows` rows of A, times a pair of rows of B. single: the last cell of an odd row, beside
+ * which the pair of B has zeros. */
 static inline __attribute__((always_inline)) void add_pair(const int rows, const int vectors, const bool single,
                                                            const uint16_t *a, int64_t lda, const uint32_t *b,
                                                            __m512 sum[TILE][2])
