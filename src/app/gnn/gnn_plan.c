@@ -251,7 +251,8 @@ static weft_status settle_place(workload *work)
 #define LEAST_GAIN 0.9
 
 /* --precision bf16 becomes f32 where products and sums of bfloat16 save too little, by the times of the slowest rank.
- * The record of the run has it, so a run that goes on does not measure; neither do small parts, whose times are noise. */
+ * The record of the run has it, so a run that goes on does not measure; neither do small parts, whose times are noise.
+ */
 static weft_status settle_precision(workload *work)
 {
     gnn_job *job = work->self;
