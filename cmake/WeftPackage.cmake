@@ -3,7 +3,7 @@
 include(CMakePackageConfigHelpers)
 
 # From the top floor down: the order in which a linker must see them.
-set(WEFT_LIBRARY_ROOMS app gnn dense trees clicks train embed tune partition comm table graph tensor hal machine option io base)
+set(WEFT_LIBRARY_ROOMS app gnn dense trees clicks train embed tune focus partition comm table graph tensor hal machine option io base)
 
 add_library(weft_library INTERFACE)
 set_target_properties(weft_library PROPERTIES EXPORT_NAME weft)

@@ -42,6 +42,7 @@ enum {
     WEFT_RNG_INDEXES = 79,    /* replicates of a bootstrap */
     WEFT_RNG_ROWS = 80,       /* first numbers of rows of embeddings, and where their index puts keys */
     WEFT_RNG_CLICK_BLOCKS = 81, /* blocks of rows of an epoch of clicks */
+    WEFT_RNG_FOCUS = 82,        /* items whose labels set thresholds, by class (epoch) */
     WEFT_RNG_SEARCH = 83,       /* configurations of a search, and recorded scores that are drawn */
     WEFT_RNG_DEAL = 84,         /* order (epoch 0), shares (1) and classes (2) of the shards of ranks */
     WEFT_RNG_CLICKS = 88,       /* made rows of clicks: 88..93 */

@@ -1,0 +1,286 @@
+/*
+ * Thresholds with a promise: binomial bounds against closed forms and tabulated values; over 200 draws of synthetic
+ * scores whose truth is known, targets hold in at least 95 of 100, and naive quantiles fail the same test.
+ */
+#include <math.h>
+
+#include "base/philox.h"
+#include "focus/bounds/binomial.h"
+#include "focus/bounds/calibrate.h"
+#include "focus/index/focus_index.h"
+#include "support/test.h"
+
+enum { ITEMS = 20000, LABELS = 1000, TRIALS = TEST_SANITIZED ? 60 : 200 };
+
+static const double TARGET = 0.95, DELTA = 0.05;
+
+/* ---- bounds ---- */
+
+static void test_bounds_are_those_of_tables(void **state)
+{
+    (void)state;
+    for (int64_t n = 1; n <= 400; n += 57) { /* no successes: 1 - delta^(1/n) */
+        ASSERT_NEAR(binomial_upper(n, 0, 0.05), 1.0 - pow(0.05, 1.0 / (double)n), 1e-9);
+        ASSERT_NEAR(binomial_upper(n, n - 1, 0.05), pow(0.95, 1.0 / (double)n), 1e-9);
+        assert_true(binomial_upper(n, n, 0.05) == 1.0);
+    }
+    ASSERT_NEAR(binomial_upper(20, 5, 0.025), 0.4910459, 1e-6); /* Beta quantile(0.975; 6, 15) */
+    ASSERT_NEAR(binomial_upper(100, 3, 0.05), 0.0757104, 1e-6);
+    ASSERT_NEAR(binomial_below(10, 0.5, 3), 176.0 / 1024.0, 1e-12);
+    assert_int_equal(binomial_order(58, 0.05, 0.05), 0);
+    assert_int_equal(binomial_order(59, 0.05, 0.05), 1); /* the sample sizes of Wilks: 59, 93, 124 */
+    assert_int_equal(binomial_order(92, 0.05, 0.05), 1);
+    assert_int_equal(binomial_order(93, 0.05, 0.05), 2);
+    assert_int_equal(binomial_order(124, 0.05, 0.05), 3);
+}
+
+/* ---- synthetic scores ---- */
+
+static uint16_t code[ITEMS];
+static bool truth[ITEMS];
+static int64_t positives;
+
+static double uniform(uint64_t trial, int64_t item, uint32_t index)
+{
+    const philox_block b = philox4x32(philox_counter(index, (uint64_t)item, 60000, (uint32_t)trial), 7);
+    return philox_uniform_double(b.word[0], b.word[1]);
+}
+
+/* Beta(a, b) of whole numbers: the a-th smallest of a + b - 1 uniform numbers. */
+static double beta(uint64_t trial, int64_t item, int a, int b)
+{
+    double u[16];
+    for (int i = 0; i < a + b - 1; ++i) {
+        u[i] = uniform(trial, item, (uint32_t)(i + 1));
+        for (int j = i; j > 0 && u[j - 1] > u[j]; --j) {
+            const double other = u[j];
+            u[j] = u[j - 1];
+            u[j - 1] = other;
+        }
+    }
+    return u[a - 1];
+}
+
+/* sharp: negatives are mostly far from the class, as those of a class among a thousand are. */
+static void make_scores(uint64_t trial, double prevalence, bool sharp)
+{
+    positives = 0;
+    for (int64_t i = 0; i < ITEMS; ++i) {
+        truth[i] = uniform(trial, i, 0) < prevalence;
+        positives += truth[i];
+        const double p = truth[i] ? beta(trial, i, 4, 2)
+                         : sharp  ? 0.5 * pow(uniform(trial, i, 1), 40.0)
+                                  : beta(trial, i, 1, 9);
+        code[i] = focus_code(log(p / (1.0 - p)));
+    }
+}
+
+static double recall_of(int32_t lo)
+{
+    int64_t found = 0;
+    for (int64_t i = 0; i < ITEMS; ++i) {
+        found += truth[i] && code[i] >= lo;
+    }
+    return (double)found / (double)positives;
+}
+
+static double precision_of(int32_t hi)
+{
+    int64_t found = 0, all = 0;
+    for (int64_t i = 0; i < ITEMS; ++i) {
+        all += code[i] >= hi;
+        found += truth[i] && code[i] >= hi;
+    }
+    return all > 0 ? (double)found / (double)all : 1.0;
+}
+
+/* ---- naive rules ---- */
+
+static int32_t naive_recall(const focus_label *sorted, int64_t count)
+{
+    int64_t all = 0, seen = 0;
+    for (int64_t i = 0; i < count; ++i) {
+        all += sorted[i].positive;
+    }
+    for (int64_t i = count - 1; i >= 0; --i) {
+        seen += sorted[i].positive;
+        if ((double)seen >= TARGET * (double)all) {
+            return sorted[i].code;
+        }
+    }
+    return FOCUS_ALL;
+}
+
+static int32_t naive_precision(const focus_label *sorted, int64_t count)
+{
+    int64_t seen = 0;
+    int32_t hi = FOCUS_NONE;
+    for (int64_t i = count - 1; i >= 0; --i) {
+        seen += sorted[i].positive;
+        hi = (double)seen >= TARGET * (double)(count - i) ? sorted[i].code : hi;
+    }
+    return hi;
+}
+
+/* ---- promises ---- */
+
+static int64_t draw(uint64_t trial, int32_t lo, focus_label *sample)
+{
+    static int64_t of[ITEMS], place[LABELS];
+    int64_t items = 0;
+    for (int64_t i = 0; i < ITEMS; ++i) {
+        if (code[i] >= lo) {
+            of[items++] = i;
+        }
+    }
+    const int64_t drawn = focus_draw_uniform(items, LABELS, trial, 3, place);
+    for (int64_t i = 0; i < drawn; ++i) {
+        sample[i] = (focus_label){.code = code[of[place[i]]], .positive = truth[of[place[i]]]};
+    }
+    return drawn;
+}
+
+static int at_least(double share)
+{
+    return (int)ceil(share * TRIALS);
+}
+
+static void test_exact_recall_holds_and_the_naive_quantile_does_not(void **state)
+{
+    (void)state;
+    static focus_label sample[LABELS];
+    int held = 0, naive = 0, bounded = 0;
+    for (uint64_t trial = 0; trial < TRIALS; ++trial) {
+        int32_t lo;
+        make_scores(trial, 0.1, false);
+        const int64_t drawn = draw(trial, FOCUS_ALL, sample);
+        bounded += focus_recall_exact(sample, drawn, TARGET, DELTA, &lo);
+        held += recall_of(lo) >= TARGET;
+        naive += recall_of(naive_recall(sample, drawn)) >= TARGET;
+    }
+    assert_int_equal(bounded, TRIALS); /* the promise leaves items out */
+    assert_in_range(held, at_least(0.95), TRIALS);
+    assert_in_range(naive, 0, at_least(0.75));
+}
+
+static void test_exact_recall_of_a_rare_class_lets_everything_through(void **state)
+{
+    (void)state;
+    static focus_label sample[LABELS];
+    int32_t lo;
+    make_scores(1, 0.01, true);
+    assert_false(focus_recall_exact(sample, draw(1, FOCUS_ALL, sample), TARGET, DELTA, &lo));
+    assert_int_equal(lo, FOCUS_ALL);
+}
+
+static void test_importance_keeps_the_recall_of_a_rare_class(void **state)
+{
+    (void)state;
+    enum { DRAWS = 3 * LABELS };
+    static focus_label sample[DRAWS];
+    static int64_t place[DRAWS];
+    static double mass[DRAWS];
+    int held = 0, bounded = 0, naive = 0;
+    for (uint64_t trial = 0; trial < TRIALS; ++trial) {
+        int32_t lo;
+        make_scores(trial, 0.01, true);
+        ASSERT_OK(focus_draw_importance(code, ITEMS, DRAWS, trial, 3, place, mass));
+        for (int64_t i = 0; i < DRAWS; ++i) {
+            sample[i] = (focus_label){.code = code[place[i]], .positive = truth[place[i]], .mass = mass[i]};
+        }
+        bounded += focus_recall_importance(sample, DRAWS, TARGET, DELTA, &lo);
+        held += recall_of(lo) >= TARGET;
+        naive += recall_of(naive_recall(sample, draw(trial, FOCUS_ALL, sample))) >= TARGET;
+    }
+    assert_in_range(bounded, at_least(0.9), TRIALS);
+    assert_in_range(held, at_least(0.95), TRIALS);
+    assert_in_range(naive, 0, at_least(0.75));
+}
+
+static void test_precision_and_recall_hold_together(void **state)
+{
+    (void)state;
+    static focus_label sample[LABELS];
+    int held = 0, naive = 0, accepted = 0;
+    for (uint64_t trial = 0; trial < TRIALS; ++trial) {
+        int32_t lo, hi;
+        make_scores(trial, 0.1, false);
+        (void)focus_recall_exact(sample, draw(trial, FOCUS_ALL, sample), TARGET, DELTA / 2.0, &lo);
+        const int64_t drawn = draw(trial + 1000, lo, sample);
+        focus_precision_exact(sample, drawn, TARGET, DELTA / 2.0, &hi);
+        accepted += hi != FOCUS_NONE;
+        held += recall_of(lo) >= TARGET && precision_of(hi) >= TARGET;
+        naive += precision_of(naive_precision(sample, drawn)) >= TARGET;
+    }
+    assert_in_range(accepted, at_least(0.9), TRIALS);
+    assert_in_range(held, at_least(0.95), TRIALS);
+    assert_in_range(naive, 0, at_least(0.75));
+}
+
+/* ---- closed forms ---- */
+
+static void test_perfect_scores_accept_all_positives_and_no_others(void **state)
+{
+    (void)state;
+    focus_label sample[300];
+    int32_t lo, hi;
+    for (int i = 0; i < 300; ++i) {
+        sample[i] = (focus_label){.code = (uint16_t)(i < 200 ? 1000 + i : 60000 + i), .positive = i >= 200};
+    }
+    assert_true(focus_recall_exact(sample, 300, TARGET, DELTA, &lo));
+    assert_int_equal(lo, 60201); /* the second smallest of 100 positives */
+    focus_precision_exact(sample + 201, 99, TARGET, DELTA, &hi);
+    assert_int_equal(hi, lo); /* no item is between them */
+    focus_precision_exact(sample + 201, 99, 1.0, DELTA, &hi);
+    assert_int_equal(hi, FOCUS_NONE);
+    focus_precision_exact(sample + 250, 50, TARGET, DELTA, &hi); /* 58 without a negative would not do */
+    assert_int_equal(hi, FOCUS_NONE);
+}
+
+static void test_a_constant_score_lets_everything_through(void **state)
+{
+    (void)state;
+    focus_label sample[600];
+    int32_t lo, hi;
+    for (int i = 0; i < 600; ++i) {
+        sample[i] = (focus_label){.code = 77, .positive = i % 3 == 0, .mass = 1.0};
+    }
+    assert_true(focus_recall_exact(sample, 600, TARGET, DELTA, &lo));
+    assert_int_equal(lo, 77); /* and with it all items */
+    assert_false(focus_recall_importance(sample, 600, TARGET, DELTA, &lo));
+    focus_precision_exact(sample, 600, TARGET, DELTA, &hi);
+    assert_int_equal(hi, FOCUS_NONE);
+}
+
+static void test_draws_follow_their_law(void **state)
+{
+    (void)state;
+    static int64_t place[ITEMS];
+    static double mass[ITEMS];
+    make_scores(0, 0.1, false);
+    assert_int_equal(focus_draw_uniform(ITEMS, ITEMS + 5, 1, 0, place), ITEMS);
+    for (int64_t i = 0; i < ITEMS; ++i) {
+        assert_int_equal(place[i], i); /* each once */
+    }
+    ASSERT_OK(focus_draw_importance(code, ITEMS, ITEMS, 1, 0, place, mass));
+    double estimate = 0.0; /* of the share of positives, without bias */
+    for (int64_t i = 0; i < ITEMS; ++i) {
+        estimate += truth[place[i]] ? mass[i] / ITEMS : 0.0;
+    }
+    ASSERT_NEAR(estimate, (double)positives / ITEMS, 0.005);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bounds_are_those_of_tables),
+        cmocka_unit_test(test_exact_recall_holds_and_the_naive_quantile_does_not),
+        cmocka_unit_test(test_exact_recall_of_a_rare_class_lets_everything_through),
+        cmocka_unit_test(test_importance_keeps_the_recall_of_a_rare_class),
+        cmocka_unit_test(test_precision_and_recall_hold_together),
+        cmocka_unit_test(test_perfect_scores_accept_all_positives_and_no_others),
+        cmocka_unit_test(test_a_constant_score_lets_everything_through),
+        cmocka_unit_test(test_draws_follow_their_law),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

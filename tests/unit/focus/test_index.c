@@ -1,0 +1,306 @@
+/*
+ * Indexes of scores: what is written is read, at every cut of the file the closed blocks are, every changed byte is
+ * found, and a writer that is killed leaves what it closed.
+ */
+#include <math.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "focus/index/focus_index.h"
+#include "focus/index/index_layout.h"
+#include "support/folder.h"
+#include "support/test.h"
+
+static const char cheap[] = "00112233445566778899aabbccddeeff", expensive[] = "ffeeddccbbaa99887766554433221100";
+static char path[FILE_PATH_MAX];
+static char cat[] = "cat", dog[] = "dog \"x\"", bee[] = "b\xc3\xa9";
+static char *names[] = {cat, dog, bee};
+
+static int begin(void **state)
+{
+    if (folder_setup(state) != 0) {
+        return -1;
+    }
+    snprintf(path, sizeof path, "%s/a.idx", (const char *)*state);
+    log_set_level(LOG_QUIET);
+    return 0;
+}
+
+static int clean(void **state)
+{
+    (void)state;
+    (void)unlink(path);
+    return 0;
+}
+
+static focus_head head_of(int64_t classes, int64_t kept, bool named)
+{
+    focus_head head = {.classes = classes, .kept = kept};
+    memcpy(head.cheap, cheap, sizeof cheap);
+    if (!named) {
+        memcpy(head.data, expensive, sizeof expensive);
+    }
+    if (classes == 3) {
+        head.class_name = (name_list){names, 3};
+    }
+    return head;
+}
+
+static double odds_of(int64_t item, int64_t class)
+{
+    return (double)((item * 7 + class * 13) % 61) / 2.0 - 15.0;
+}
+
+static const char *name_of(int64_t item, char text[32])
+{
+    snprintf(text, 32, "frame-%lld.jpg", (long long)item);
+    return text;
+}
+
+static void add(focus_writer *w, int64_t from, int64_t to, int64_t classes, bool named)
+{
+    double odds[40];
+    char text[32];
+    for (int64_t i = from; i < to; ++i) {
+        for (int64_t c = 0; c < classes; ++c) {
+            odds[c] = odds_of(i, c);
+        }
+        ASSERT_OK(focus_writer_item(w, odds, named ? name_of(i, text) : NULL));
+    }
+}
+
+static void make(int64_t items, int64_t classes, int64_t kept, bool named)
+{
+    focus_writer *w = NULL;
+    const focus_head head = head_of(classes, kept, named);
+    clean(NULL);
+    ASSERT_OK(focus_writer_create(path, &head, &w));
+    add(w, 0, items, classes, named);
+    ASSERT_OK(focus_writer_flush(w));
+    focus_writer_close(w);
+}
+
+/* ---- round trips ---- */
+
+static void test_codes_grow_with_log_odds(void **state)
+{
+    (void)state;
+    assert_int_equal(focus_code(-INFINITY), 0);
+    assert_int_equal(focus_code(40.0), 65535);
+    for (double x = -32.0; x <= 32.0; x += 0.37) {
+        ASSERT_NEAR(focus_log_odds(focus_code(x)), x, 0.0005);
+    }
+}
+
+static void test_all_classes_are_read_as_written(void **state)
+{
+    (void)state;
+    const int64_t items = 2 * FOCUS_BLOCK_ITEMS + 17;
+    focus_index index;
+    char text[32];
+    make(items, 3, 3, true);
+    ASSERT_OK(focus_index_open(path, &index));
+    assert_int_equal(index.items, items);
+    assert_int_equal(index.blocks, 3);
+    assert_int_equal(index.head.class_name.count, 3);
+    assert_string_equal(index.head.class_name.text[1], names[1]);
+    assert_string_equal(index.head.cheap, cheap);
+    for (int64_t i = 0; i < items; i += 101) {
+        assert_string_equal(focus_index_name(&index, i), name_of(i, text));
+        for (int64_t c = 0; c < 3; ++c) {
+            assert_int_equal(focus_index_code(&index, i, c), focus_code(odds_of(i, c)));
+        }
+        assert_int_equal(index.answer[i], -1);
+    }
+    focus_index_close(&index);
+}
+
+/* Kept classes have their own scores; the others are bounded by the sum of their probabilities. */
+static void test_the_best_classes_and_the_rest(void **state)
+{
+    (void)state;
+    focus_index index;
+    make(50, 40, 4, false);
+    ASSERT_OK(focus_index_open(path, &index));
+    for (int64_t i = 0; i < 50; ++i) {
+        for (int64_t c = 0; c < 40; ++c) {
+            double rest = 0.0, least = 99.0;
+            int better = 0, kept = 0;
+            for (int64_t d = 0; d < 40; ++d) {
+                better += odds_of(i, d) > odds_of(i, c) || (odds_of(i, d) == odds_of(i, c) && d < c);
+            }
+            for (int64_t d = 0; d < 40; ++d) {
+                int above = 0;
+                for (int64_t e = 0; e < 40; ++e) {
+                    above += odds_of(i, e) > odds_of(i, d) || (odds_of(i, e) == odds_of(i, d) && e < d);
+                }
+                kept += above < 4;
+                rest += above < 4 ? 0.0 : 1.0 / (1.0 + exp(-odds_of(i, d)));
+                least = above < 4 && odds_of(i, d) < least ? odds_of(i, d) : least;
+            }
+            assert_int_equal(kept, 4);
+            const double bound = rest < 1.0 ? log(rest / (1.0 - rest)) : 32.0;
+            const double expected = better < 4 ? odds_of(i, c) : fmin(least, bound);
+            ASSERT_NEAR(focus_log_odds(focus_index_code(&index, i, c)), expected, 0.0006);
+        }
+    }
+    assert_null(focus_index_name(&index, 0));
+    focus_index_close(&index);
+}
+
+static void test_items_and_answers_are_appended(void **state)
+{
+    (void)state;
+    focus_index index;
+    focus_writer *w = NULL;
+    const int64_t item[] = {3, 90, 99};
+    const int32_t class[] = {2, 0, 1}, again[] = {1, 1, 1};
+    make(100, 3, 3, true);
+    ASSERT_OK(focus_index_open(path, &index));
+    ASSERT_OK(focus_writer_append(path, &index, &w));
+    ASSERT_OK(focus_writer_answers(w, expensive, item, class, 3));
+    add(w, 100, 5000, 3, true);
+    ASSERT_OK(focus_writer_answers(w, expensive, &(int64_t){4999}, again, 1));
+    focus_writer_close(w);
+    ASSERT_STATUS(focus_writer_append(path, &index, &w), WEFT_ERR_USAGE); /* it has grown meanwhile */
+    focus_index_close(&index);
+    ASSERT_OK(focus_index_open(path, &index));
+    assert_int_equal(index.items, 5000);
+    assert_int_equal(index.answered, 4);
+    assert_string_equal(index.expensive, expensive);
+    assert_int_equal(index.answer[90], 0);
+    assert_int_equal(index.answer[99], 1);
+    assert_int_equal(index.answer[4999], 1);
+    assert_int_equal(index.answer[4], -1);
+    for (int64_t i = 0; i < 5000; i += 99) {
+        assert_int_equal(focus_index_code(&index, i, 1), focus_code(odds_of(i, 1)));
+    }
+    focus_index_close(&index);
+}
+
+/* ---- damage ---- */
+
+static void test_every_cut_leaves_the_closed_blocks(void **state)
+{
+    (void)state;
+    focus_index index;
+    focus_writer *w = NULL;
+    size_t bytes;
+    make(5, 3, 3, true);
+    ASSERT_OK(focus_index_open(path, &index));
+    const int64_t first = index.bytes;
+    ASSERT_OK(focus_writer_append(path, &index, &w));
+    ASSERT_OK(focus_writer_answers(w, expensive, (const int64_t[]){1, 4}, (const int32_t[]){2, 2}, 2));
+    focus_writer_close(w);
+    focus_index_close(&index);
+    uint8_t *whole = get_file(path, &bytes);
+    for (size_t cut = 0; cut < bytes; ++cut) {
+        put_file(path, whole, cut);
+        const weft_status status = focus_index_open(path, &index);
+        if ((int64_t)cut >= first) {
+            assert_int_equal(status, WEFT_OK);
+            assert_int_equal(index.items, 5);
+            assert_int_equal(index.answered, 0);
+            assert_int_equal(index.dropped, (int64_t)cut - first);
+        } else {
+            assert_true(status == WEFT_OK ? index.items == 0 : status == WEFT_ERR_DATA);
+        }
+        focus_index_close(&index);
+    }
+    free(whole);
+}
+
+static void test_every_changed_byte_is_found(void **state)
+{
+    (void)state;
+    focus_index index;
+    size_t bytes;
+    make(5, 3, 2, true);
+    uint8_t *whole = get_file(path, &bytes);
+    for (size_t at = 0; at < bytes; ++at) {
+        whole[at] ^= 0x10;
+        put_file(path, whole, bytes);
+        ASSERT_STATUS(focus_index_open(path, &index), WEFT_ERR_DATA);
+        focus_index_close(&index);
+        whole[at] ^= 0x10;
+    }
+    free(whole);
+}
+
+static void test_other_files_are_refused_in_words(void **state)
+{
+    (void)state;
+    focus_index index;
+    put_file(path, "PK\3\4 and so on, an archive", 27);
+    ASSERT_STATUS(focus_index_open(path, &index), WEFT_ERR_DATA);
+    ASSERT_MESSAGE(path);
+    focus_index_close(&index);
+    put_file(path, "", 0);
+    ASSERT_STATUS(focus_index_open(path, &index), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("weft focus ingest");
+    focus_index_close(&index);
+    clean(NULL);
+    ASSERT_STATUS(focus_index_open(path, &index), WEFT_ERR_NOINPUT);
+    focus_index_close(&index);
+    make(5, 3, 3, true);
+    focus_writer *w = NULL;
+    const focus_head head = head_of(3, 3, true);
+    ASSERT_STATUS(focus_writer_create(path, &head, &w), WEFT_ERR_USAGE);
+    ASSERT_MESSAGE("exists");
+}
+
+/* The child writes blocks until it is killed. */
+static void test_a_killed_writer_leaves_closed_blocks(void **state)
+{
+    (void)state;
+    const focus_head head = head_of(3, 3, true);
+    clean(NULL);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        focus_writer *w = NULL;
+        if (focus_writer_create(path, &head, &w) != WEFT_OK) {
+            _exit(1);
+        }
+        add(w, 0, 100000000, 3, true);
+        _exit(2);
+    }
+    usleep(200000);
+    assert_int_equal(kill(child, SIGKILL), 0);
+    int code;
+    assert_int_equal(waitpid(child, &code, 0), child);
+    assert_true(WIFSIGNALED(code));
+    focus_index index;
+    focus_writer *w = NULL;
+    char text[32];
+    ASSERT_OK(focus_index_open(path, &index));
+    assert_true(index.items > 0 && index.items % FOCUS_BLOCK_ITEMS == 0);
+    ASSERT_OK(focus_writer_append(path, &index, &w)); /* the lock of a dead process is taken over */
+    const int64_t items = index.items;
+    add(w, items, items + 3, 3, true);
+    ASSERT_OK(focus_writer_flush(w));
+    focus_writer_close(w);
+    focus_index_close(&index);
+    ASSERT_OK(focus_index_open(path, &index));
+    assert_int_equal(index.items, items + 3);
+    assert_int_equal(index.dropped, 0);
+    assert_string_equal(focus_index_name(&index, items + 2), name_of(items + 2, text));
+    focus_index_close(&index);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(test_codes_grow_with_log_odds, clean),
+        cmocka_unit_test_teardown(test_all_classes_are_read_as_written, clean),
+        cmocka_unit_test_teardown(test_the_best_classes_and_the_rest, clean),
+        cmocka_unit_test_teardown(test_items_and_answers_are_appended, clean),
+        cmocka_unit_test_teardown(test_every_cut_leaves_the_closed_blocks, clean),
+        cmocka_unit_test_teardown(test_every_changed_byte_is_found, clean),
+        cmocka_unit_test_teardown(test_other_files_are_refused_in_words, clean),
+        cmocka_unit_test_teardown(test_a_killed_writer_leaves_closed_blocks, clean),
+    };
+    return cmocka_run_group_tests(tests, begin, folder_teardown);
+}
