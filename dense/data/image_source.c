@@ -86,6 +86,12 @@ static int parts_of_step(void *self, int64_t step, int parts)
     return batch_order_parts(&batches, step, parts);
 }
 
+/* Returns the position in the set's evaluation of a position in this source's. */
+static int64_t evaluated_at(const image_source *s, int64_t position)
+{
+    return s->options.only != NULL ? s->options.only[position] : position;
+}
+
 /* The sample at a position of a rank's share. order: of the epoch for that rank. [out] id: its number over all
  * splits. */
 static void sample_at(const image_source *s, const slot *at, int rank, const permutation *order, int64_t position,
@@ -99,8 +105,8 @@ static void sample_at(const image_source *s, const slot *at, int rank, const per
         *id = *index;
         return;
     }
-    image_set_evaluated_at(s->options.set, position, split, index);
-    *id = count[IMAGE_TRAIN] + position;
+    image_set_evaluated_at(s->options.set, evaluated_at(s, position), split, index);
+    *id = count[IMAGE_TRAIN] + evaluated_at(s, position);
 }
 
 /* Returns true if a row of the batch that was begun last is kept by another node. */
@@ -189,7 +195,7 @@ static void count_evaluated(const image_source *s, int64_t first, int64_t count,
     for (int64_t i = 0; i < count; ++i) {
         int split;
         int64_t index;
-        image_set_evaluated_at(s->options.set, first + i, &split, &index);
+        image_set_evaluated_at(s->options.set, evaluated_at(s, first + i), &split, &index);
         counted[split] += image_set_label(s->options.set, split, index) >= 0;
     }
 }
@@ -396,7 +402,7 @@ static weft_status create_parts(image_source *s)
 {
     const image_source_options *o = &s->options;
     WEFT_TRY(check_options(o));
-    s->evaluated = image_set_evaluated(o->set);
+    s->evaluated = o->only != NULL ? o->only_count : image_set_evaluated(o->set);
     fill_source(s);
     const batch_plan training = batches_of(s, true), evaluation = batches_of(s, false);
     const int64_t train_rows = batch_order_most(&training, parts_of(o), s->ranks);

@@ -60,6 +60,10 @@ typedef struct image_source_options {
     bool drop_last;
     /* Shards of the ranks (batch_plan); must outlive the source. NULL: none. */
     const batch_deal *deal;
+    /* [only_count] positions of the evaluation (image_set_evaluated_at) that it goes over, ascending; must outlive the
+     * source. NULL: all. */
+    const int64_t *only;
+    int64_t only_count;
     /* Threads that prepare the next batch, on the CPUs of the creating thread; 0: none. */
     int loaders;
     /* OpenMP threads of the caller that prepare a batch where there are no loaders; >= 1. */

@@ -97,5 +97,7 @@ weft_status focus_writer_flush(focus_writer *writer);
 /* Writes a block of answers of the network of this hash. item: [count] ascending. */
 weft_status focus_writer_answers(focus_writer *writer, const char *expensive, const int64_t *item,
                                  const int32_t *class, int64_t count);
+/* Returns the bytes of all closed blocks. */
+int64_t focus_writer_bytes(const focus_writer *writer);
 /* Items that were not flushed are lost. NULL is allowed. */
 void focus_writer_close(focus_writer *writer);

@@ -182,6 +182,11 @@ weft_status focus_writer_append(const char *path, const focus_index *index, focu
     return end_with(status, writer);
 }
 
+int64_t focus_writer_bytes(const focus_writer *w)
+{
+    return w->bytes;
+}
+
 void focus_writer_close(focus_writer *w)
 {
     if (w == NULL) {

@@ -23,6 +23,7 @@ weft_status app_convert(const weft_options *options);
 weft_status app_eval(const weft_options *options);
 weft_status app_predict(const weft_options *options);
 weft_status app_explain(const weft_options *options);
+weft_status app_focus(const weft_options *options); /* parallel too */
 weft_status app_export(const weft_options *options);
 weft_status app_doctor(const weft_options *options); /* parallel too */
 weft_status app_report(const weft_options *options);

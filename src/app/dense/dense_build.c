@@ -19,8 +19,8 @@ static void take_answers(const workload *work, dense_job *job)
         for (int64_t i = 0; i < share.count; ++i, ++row) {
             int split;
             int64_t index;
-            job->held_id[row] = share.begin + i;
-            image_set_evaluated_at(job->set, share.begin + i, &split, &index);
+            job->held_id[row] = work->only != NULL ? work->only[share.begin + i] : share.begin + i;
+            image_set_evaluated_at(job->set, job->held_id[row], &split, &index);
             const int32_t label = image_set_label(job->set, split, index);
             job->answers.label[row] = label;
             job->answers.split[row] = label >= 0 ? (uint8_t)split : TRAIN_SPLIT_NONE;
@@ -75,6 +75,8 @@ static weft_status make_model(workload *work)
                                           .probes = option_real(o, OPT_SKEW_GUARD) > 0.0 &&
                                                     comm_size(context->comm) > 1 && job->config.training,
                                           .deal = job->batches.deal,
+                                          .only = work->only,
+                                          .only_count = work->only_count,
                                           .loaders = (int)option_int(o, OPT_LOADER_THREADS),
                                           .threads = context->placement.threads};
     WEFT_TRY(dense_model_create(context->comm, context->hal, WEFT_DTYPE_F32, &job->config, &job->model));
@@ -100,6 +102,6 @@ weft_status dense_build(workload *work)
     work->model = &job->model.interface;
     work->targets = &job->answers.targets;
     work->source = *image_source_of(job->source);
-    work->held = (held_rows){.total = job->evaluated, .count = work->targets->rows, .id = job->held_id};
+    work->held = (held_rows){.total = image_set_evaluated(job->set), .count = work->targets->rows, .id = job->held_id};
     return WEFT_OK;
 }

@@ -31,10 +31,12 @@ static void add_step(dense_job *job, const batch_plan *batches, int64_t step, in
 
 /* Batches are whole ones and a last one, which come in parts; ranks' shares differ by an image, so that there are few
  * sizes. */
-static void plan_sizes(dense_job *job, const app_context *context)
+static void plan_sizes(const workload *work)
 {
+    dense_job *job = work->self;
+    const app_context *context = work->context;
     assert(job->sizes == 0); /* a new plan begins after dense_unbuild */
-    job->evaluated = image_set_evaluated(job->set);
+    job->evaluated = work->only != NULL ? work->only_count : image_set_evaluated(job->set);
     const batch_plan evaluation = {.samples = job->evaluated, .batch = job->batches.batch};
     const batch_plan *const list[] = {&job->batches, &evaluation};
     const int asked[] = {(int)option_int(context->options, OPT_ACCUMULATE), 1};
@@ -190,7 +192,7 @@ weft_status dense_plan(workload *work, const char *folder, int64_t outputs)
     WEFT_TRY(precision_of(context, &values));
     WEFT_TRY(outputs == 0 ? dense_deal(work) : WEFT_OK);
     WEFT_TRY(plan_batches(job, o, outputs == 0));
-    plan_sizes(job, context);
+    plan_sizes(work);
     job->config =
         (dense_config){.net = &job->net,
                        .norm = option_choice(o, OPT_NORM_OVER) == DENSE_NORM_ALL ? NORM_BATCH : NORM_BATCH_LOCAL,

@@ -287,6 +287,7 @@ const workload_ops dense_workload = {
     .row_name = dense_row_name,
     .row_title = {"file", "image"},
     .shows_answers = true,
+    .answers_some = true,
     .plan_facts = dense_plan_facts,
     .epoch_facts = dense_epoch_facts,
     .gather_figures = dense_gather_figures,

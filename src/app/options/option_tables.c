@@ -30,6 +30,7 @@ static const option_section sections[] = {
     {"info", "Info", "What weft info looks at.", NULL, NULL, OPTION_CHANGES},
     {"report", "Report", "What weft report writes.", NULL, NULL, OPTION_CHANGES},
     {"search", "Search", "How configurations are chosen, and of what.", NULL, NULL, OPTION_CHANGES},
+    {"focus", "Focus", "Two networks, the index between them, and what a query promises.", NULL, NULL, OPTION_CHANGES},
     {"bench", "Bench", "What weft bench measures.", NULL, NULL, OPTION_CHANGES},
     {NULL, NULL, NULL, NULL, NULL, OPTION_CHANGES},
 };
@@ -85,6 +86,11 @@ static const option_command commands[] = {
      "mpirun -np 4 weft tune space.toml --data reddit.weft --scheduler fifo --searcher tpe --trials 50\n"
      "weft tune space.toml --data reddit.weft --epochs 100 --run-dir search --resume\n"
      "weft tune --table hpo/hpobench-kc1.npz --searcher tpe --trials 50"},
+    {NULL, "focus", "index data by a cheap network (ingest), and let an expensive one answer from the index (query)",
+     "ingest|query [DATA...]", 1, 4096, "general,data,batches,*,focus,patience",
+     "mpirun -np 4 weft focus ingest --data frames/ --cheap small-run --index frames.idx\n"
+     "weft focus query --index frames.idx --data frames/ --expensive large-run --class car > cars.csv\n"
+     "weft focus query --index frames.idx --data frames/ --expensive large-run --class car --count"},
     {NULL, NULL, NULL, NULL, 0, 0, NULL, NULL},
 };
 

@@ -42,31 +42,19 @@ static weft_status answer(predictor *p, against_scores *scores)
     return status;
 }
 
-/* Options of the command, with the other model in the place of --checkpoint. */
-static weft_status turn_options(const weft_options *asked, weft_options **turned)
-{
-    WEFT_TRY(option_copy(asked, turned));
-    return option_assign(*turned, option_row_in(asked, OPT_CHECKPOINT)->name, option_text(asked, OPT_AGAINST));
-}
-
 weft_status against_answer(app_context *context, const weft_options *asked, against_scores *scores)
 {
     predictor other;
-    weft_options *turned = NULL;
     *scores = (against_scores){.count = 0};
     const char *text = option_text(asked, OPT_AGAINST);
     if (text[0] == '\0' || strncmp(text, COLUMN_PREFIX, strlen(COLUMN_PREFIX)) == 0) {
         (void)snprintf(scores->model, sizeof scores->model, "%s", text);
         return WEFT_OK;
     }
-    weft_status status = comm_agree(context->comm, turn_options(asked, &turned));
-    if (status == WEFT_OK) {
-        status = predictor_open(context, turned, &other);
-        status = status == WEFT_OK ? predictor_load(&other, false) : status;
-        status = status == WEFT_OK ? answer(&other, scores) : status;
-        predictor_close(&other);
-    }
-    option_destroy(turned);
+    weft_status status = predictor_open_model(context, asked, text, 0, &other);
+    status = status == WEFT_OK ? predictor_load(&other, false) : status;
+    status = status == WEFT_OK ? answer(&other, scores) : status;
+    predictor_close(&other);
     return status;
 }
 

@@ -128,6 +128,6 @@ void predictor_close(predictor *p)
     }
     saved_model_close(p->model);
     option_destroy(p->options);
-    weft_free(p->path);
+    WEFT_FREE_ALL(p->path, p->only);
     *p = (predictor){.work = NULL};
 }

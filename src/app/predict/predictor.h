@@ -27,9 +27,10 @@ typedef struct predictor {
     saved_model *model;          /* on every rank */
     weft_options *options;       /* of the command train, for this model */
     char scratch[FILE_PATH_MAX]; /* name of a folder for generated data; whoever needs the folder makes it */
+    int first;                   /* arguments of the command from this one on are places of the data */
     const char **path;           /* [paths] places of the data; NULL: --data alone */
     int paths;
-    int first; /* of the arguments that is data: without --checkpoint argument 0 is the model */
+    int64_t *only; /* [work->only_count] rows of predictor_select */
 } predictor;
 
 /* work: built; it lives as long as the predictor. Local. */
@@ -37,10 +38,18 @@ void predictor_on(workload *work, predictor *p);
 /* The model of --checkpoint, on every rank. asked: options of eval or predict. WEFT_ERR_USAGE, _NOINPUT, _DATA: there
  * is none, or the options contradict it. Close also after a failure. Collective. */
 weft_status predictor_open(app_context *context, const weft_options *asked, predictor *p);
+/* The model at `path`, for commands that name it by another option. first: the argument of the command from which on
+ * arguments are places of the data. */
+weft_status predictor_open_model(app_context *context, const weft_options *asked, const char *path, int first,
+                                 predictor *p);
 /* The data of --data, with the model built for them; context->options are those of the model until predictor_close.
  * answers: they are wanted also where the data have no labels, and there are no scores. WEFT_ERR_USAGE, _NOINPUT,
  * _DATA: the data are missing, or are not what the model was made for. Once. Collective. */
 weft_status predictor_load(predictor *p, bool answers);
+/* From now on the model answers for these rows alone: ids [count] of 0 .. held.total - 1, ascending, the same on every
+ * rank; copied. The data stay open; batches are made anew. count > 0.
+ * WEFT_ERR_UNSUPPORTED: the kind answers for all of its data at once. Collective. */
+weft_status predictor_select(predictor *p, const int64_t *row, int64_t count);
 /* Removes what was generated and not given back, for a job that ends; the message of an earlier failure stays.
  * Local. */
 void predictor_abandon(predictor *p);

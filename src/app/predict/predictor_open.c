@@ -5,6 +5,7 @@
  * training (app/workload/workload.h). A store without labels, or without a split of them, gets answers but no scores.
  */
 #include <assert.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "app/predict/predictor.h"
@@ -14,17 +15,10 @@
 
 /* ---- the model ---- */
 
-static weft_status open_model(predictor *p)
+static weft_status open_model(predictor *p, const char *path)
 {
     const app_context *context = p->context;
-    p->first = !option_is_set(p->asked, OPT_CHECKPOINT) && option_argument_count(p->asked) > 0 ? 1 : 0;
-    const char *path = p->first > 0 ? option_argument(p->asked, 0) : option_text(p->asked, OPT_CHECKPOINT);
-    WEFT_CHECK(path[0] != '\0', WEFT_ERR_USAGE,
-               "--checkpoint is missing: name a run folder, a checkpoint, weights.npz or a .safetensors file");
     weft_status status = comm_rank(context->comm) == 0 ? saved_model_open(path, p->asked, &p->model) : WEFT_OK;
-    if (status != WEFT_OK && p->first > 0) {
-        status = weft_fail_context(status, "without --checkpoint the first argument is the model: ");
-    }
     WEFT_TRY(comm_agree(context->comm, status));
     WEFT_TRY(saved_model_share(context->comm, &p->model));
     WEFT_TRY(comm_agree(context->comm, saved_model_options(p->model, p->asked, &p->options)));
@@ -166,6 +160,7 @@ static weft_status begin_work(predictor *p)
     work->paths = p->paths;
     work->moments = &p->model->weights.moments;
     work->trained = true;
+    work->keeps = work->ops->answers_some; /* for predictor_select */
     work->answers_with = p->model;
     work->scores_training = split == SCORE_TRAIN || split == SCORE_LABELLED;
     WEFT_TRY(ask_smoothing(p));
@@ -219,11 +214,44 @@ static weft_status load(predictor *p, bool answers)
     return workload_release(work);
 }
 
+weft_status predictor_open_model(app_context *context, const weft_options *asked, const char *path, int first,
+                                 predictor *p)
+{
+    *p = (predictor){.context = context, .asked = asked, .first = first};
+    p->work = &p->own;
+    return open_model(p, path);
+}
+
 weft_status predictor_open(app_context *context, const weft_options *asked, predictor *p)
 {
+    const int first = !option_is_set(asked, OPT_CHECKPOINT) && option_argument_count(asked) > 0 ? 1 : 0;
+    const char *path = first > 0 ? option_argument(asked, 0) : option_text(asked, OPT_CHECKPOINT);
     *p = (predictor){.context = context, .asked = asked};
-    p->work = &p->own;
-    return open_model(p);
+    WEFT_CHECK(path[0] != '\0', WEFT_ERR_USAGE,
+               "--checkpoint is missing: name a run folder, a checkpoint, weights.npz or a .safetensors file");
+    const weft_status status = predictor_open_model(context, asked, path, first, p);
+    return status != WEFT_OK && first > 0
+               ? weft_fail_context(status, "without --checkpoint the first argument is the model: ")
+               : status;
+}
+
+weft_status predictor_select(predictor *p, const int64_t *row, int64_t count)
+{
+    workload *work = p->work;
+    const workload_ops *ops = work->ops;
+    WEFT_CHECK(ops->answers_some && ops->unbuild != NULL, WEFT_ERR_UNSUPPORTED,
+               "models on %s answer for all of their data at once, not for some %s", ops->field, ops->rows);
+    int64_t *only = NULL;
+    WEFT_TRY(comm_agree(p->context->comm, WEFT_NEW(&only, count, WEFT_MEM_GENERAL)));
+    memcpy(only, row, (size_t)count * sizeof *only);
+    ops->unbuild(work); /* whoever reads the rows of the last call ends here */
+    weft_free(p->only);
+    p->only = only;
+    work->only = only;
+    work->only_count = count;
+    WEFT_TRY(ops->plan(work, p->scratch, p->model->outputs));
+    WEFT_TRY(ops->build(work));
+    return place_model(p);
 }
 
 weft_status predictor_load(predictor *p, bool answers)

@@ -258,6 +258,7 @@ typedef struct workload_ops {
     const char *(*row_name)(const workload *work, int64_t row);
     const char *row_title[2]; /* headings of such names, and of numbers in their place */
     bool shows_answers;       /* weft predict prints the answers where there are no scores */
+    bool answers_some;        /* plan and build heed work->only, after unbuild too */
     /* Groups of rows about this rank's share and the model, which --dry-run prints, a line a group. After plan. */
     void (*plan_facts)(const workload *work, fact_list *list);
     /* Lines of the plan that rows cannot say, printed behind them. After plan. NULL: none. */
@@ -332,6 +333,10 @@ struct workload {
     bool trained;                       /* the caller has a trained model; set before open */
     const saved_model *answers_with;    /* that model; NULL in training. Set before open */
     bool scores_training;               /* answers for training rows are wanted, too; set before open */
+    /* [only_count] ids of the rows that are answered for, ascending, the same on every rank; NULL: all rows of an
+     * evaluation. Set before plan, and only where ops->answers_some; the caller's, and unchanged while it is built. */
+    const int64_t *only;
+    int64_t only_count;
     bool labelled;                      /* the data say what to answer with */
     int64_t classes;                    /* of labels that are classes; 0: labels are tasks, or there are none */
     const char *const *class_name;      /* [classes] of the data; NULL: no names */

@@ -6,7 +6,7 @@
 #include "option/table_rows_body.h"
 
 static const option_section sections[] = {
-    {"images", "Images", "Batches of images.", NULL, "train,bench,eval,predict", OPTION_STAYS},
+    {"images", "Images", "Batches of images.", NULL, "train,bench,eval,predict,focus", OPTION_STAYS},
     {NULL, NULL, NULL, NULL, NULL, OPTION_CHANGES},
 };
 

@@ -1,0 +1,150 @@
+/*
+ * app/cli/command_focus.c: weft focus: an index that a cheap network makes of data, and queries that an expensive one
+ * answers from it, on any number of ranks (docs/howto-focus.md).
+ */
+#include <math.h>
+#include <string.h>
+
+#include "app/cli/model_job.h"
+#include "app/focus/focus_ingest.h"
+#include "app/focus/focus_network.h"
+#include "app/focus/focus_query.h"
+#include "app/table/grid.h"
+#include "base/escape.h"
+#include "base/log.h"
+#include "focus/bounds/calibrate.h"
+
+typedef struct focus_work {
+    bool queries;
+    focus_ingested ingested;
+    focus_index index; /* rank 0's */
+    focus_asker asker;
+    focus_query query;
+} focus_work;
+
+/* ---- query ---- */
+
+static double probability_of(int32_t code)
+{
+    return code <= FOCUS_ALL ? 0.0 : code >= FOCUS_NONE ? 1.0 : 1.0 / (1.0 + exp(-focus_log_odds((uint16_t)code)));
+}
+
+static void tell(const focus_query *q, const char *class)
+{
+    const focus_asker *a = q->asker;
+    log_info("class %s: %lld answers (%lld accepted, the others verified) of %lld items; the network ran on %lld items, "
+             "and the index knew %lld answers",
+             class, (long long)q->count, (long long)q->accepted, (long long)a->index->items, (long long)a->runs,
+             (long long)a->known);
+    if (q->limit > 0) {
+        if (q->count < q->limit) {
+            log_info("the network ran on everything: there are no more than %lld", (long long)q->count);
+        }
+        return;
+    }
+    log_info("thresholds: left out below p = %.6f (%s), accepted from p = %.6f on%s", probability_of(q->lo),
+             q->lo == FOCUS_ALL ? "nothing: the sample shows too few items of the class to leave any out"
+             : q->importance    ? "a sample drawn by scores"
+                                : "a uniform sample",
+             probability_of(q->hi), q->hi == FOCUS_NONE ? " (none: the network ran on all)" : "");
+}
+
+/* Rank 0, while the others serve. */
+static weft_status run_query(focus_work *w, const weft_options *o)
+{
+    focus_asker *a = &w->asker;
+    focus_query *q = &w->query;
+    const saved_model *m = a->network->model;
+    const char *class = option_text(o, OPT_FOCUS_CLASS);
+    int64_t indexed = 0;
+    *q = (focus_query){.asker = a,
+                       .recall = option_real(o, OPT_FOCUS_RECALL),
+                       .precision = option_real(o, OPT_FOCUS_PRECISION),
+                       .delta = 1.0 - option_real(o, OPT_FOCUS_CONFIDENCE),
+                       .labels = option_int(o, OPT_FOCUS_LABELS),
+                       .limit = option_int(o, OPT_FOCUS_LIMIT),
+                       .seed = (uint64_t)option_int(o, OPT_FOCUS_SEED)};
+    focus_network_hash(a->network, a->hash);
+    WEFT_TRY(focus_index_open(a->path, a->index));
+    const focus_head *head = &a->index->head;
+    WEFT_TRY(focus_network_class(&m->classes, m->outputs, m->path, class, &q->asked_class));
+    WEFT_TRY(focus_network_class(&head->class_name, head->classes, a->path, class, &indexed));
+    WEFT_TRY(focus_asker_begin(a));
+    WEFT_TRY(focus_query_run(q, indexed));
+    tell(q, class);
+    return WEFT_OK;
+}
+
+static weft_status check_options(const weft_options *o)
+{
+    const bool limit = option_int(o, OPT_FOCUS_LIMIT) > 0;
+    WEFT_CHECK(option_text(o, OPT_FOCUS_INDEX)[0] != '\0', WEFT_ERR_USAGE, FLAG_FOCUS_INDEX " is missing: name the index");
+    WEFT_CHECK(option_text(o, OPT_FOCUS_CLASS)[0] != '\0', WEFT_ERR_USAGE,
+               FLAG_FOCUS_CLASS " is missing: name the class to look for");
+    WEFT_CHECK(option_text(o, OPT_FOCUS_EXPENSIVE)[0] != '\0', WEFT_ERR_USAGE,
+               FLAG_FOCUS_EXPENSIVE " is missing: name the trained network whose answers count");
+    return limit && option_flag(o, OPT_FOCUS_COUNT)
+               ? option_contradict(o, OPT_FOCUS_LIMIT, OPT_FOCUS_COUNT, "a count is of all items")
+               : WEFT_OK;
+}
+
+static weft_status query(model_job *job, focus_work *w)
+{
+    const weft_options *o = job->asked;
+    focus_asker *a = &w->asker;
+    WEFT_TRY(check_options(o));
+    *a = (focus_asker){.network = &job->predictor, .path = option_text(o, OPT_FOCUS_INDEX), .index = &w->index};
+    WEFT_TRY(predictor_open_model(&job->context, o, option_text(o, OPT_FOCUS_EXPENSIVE), 1, &job->predictor));
+    WEFT_TRY(predictor_load(&job->predictor, true));
+    WEFT_TRY(focus_network_check(&job->predictor));
+    return comm_rank(job->context.comm) == 0 ? focus_asker_dismiss(a, run_query(w, o)) : focus_asker_serve(a);
+}
+
+/* ---- the command ---- */
+
+static weft_status run(model_job *job, void *self)
+{
+    focus_work *w = self;
+    const char *action = option_argument(job->asked, 0);
+    w->queries = strcmp(action, "query") == 0;
+    WEFT_CHECK(w->queries || strcmp(action, "ingest") == 0, WEFT_ERR_USAGE, "weft focus %s: it is ingest or query", action);
+    WEFT_TRY(option_check_rules(job->asked));
+    return w->queries ? query(job, w) : focus_ingest(&job->context, job->asked, &job->predictor, &w->ingested);
+}
+
+static weft_status print(const model_job *job, void *self)
+{
+    const focus_work *w = self;
+    const weft_options *o = job->asked;
+    const focus_query *q = &w->query;
+    const workload_ops *ops = job->predictor.work->ops;
+    if (!w->queries) {
+        printf("index: %s\nadded: %lld of %lld %s in %.3f s\n", escape_say(option_text(o, OPT_FOCUS_INDEX)).text,
+               (long long)w->ingested.added, (long long)w->ingested.items, ops->rows, w->ingested.seconds);
+    } else if (option_flag(o, OPT_FOCUS_COUNT)) {
+        printf("class,count,least,most,confidence,runs\n");
+        table_print_text(stdout, option_text(o, OPT_FOCUS_CLASS), TABLE_CSV);
+        printf(",%.0f,%.0f,%.0f,%g,%lld\n", q->estimate, q->least, q->most, 1.0 - q->delta, (long long)w->asker.runs);
+    } else {
+        focus_query_print(stdout, q, ops->row_title[w->index.head.data[0] == '\0' ? 0 : 1]);
+    }
+    return WEFT_OK;
+}
+
+static void free_work(void *self)
+{
+    focus_work *w = self;
+    focus_query_free(&w->query);
+    focus_asker_free(&w->asker);
+    focus_index_close(&w->index);
+}
+
+weft_status app_focus(const weft_options *options)
+{
+    static const model_work work = {run, print, free_work};
+    focus_work *w = NULL;
+    WEFT_TRY(WEFT_NEW_ZERO(&w, 1, WEFT_MEM_GENERAL));
+    const weft_status status = model_job_run(options, &work, w);
+    weft_free(w);
+    return status;
+}

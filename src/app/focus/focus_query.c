@@ -1,0 +1,287 @@
+/* app/focus/focus_query.c: see app/focus/focus_query.h. */
+#include "app/focus/focus_query.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "app/table/grid.h"
+#include "base/log.h"
+#include "focus/bounds/calibrate.h"
+
+/* A sample, and room for it. */
+typedef struct labelled {
+    int64_t *item;
+    double *mass;
+    focus_label *label;
+    int64_t count;
+} labelled;
+
+static int64_t items_of(const focus_query *q)
+{
+    return q->asker->index->items;
+}
+
+/* 1: of the class, 0: not, -1: nobody asked. */
+static int truth_of(const focus_query *q, int64_t item)
+{
+    const int32_t answer = q->asker->index->answer[item];
+    return answer < 0 ? -1 : answer == q->asked_class;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* ---- samples ---- */
+
+static weft_status reserve(labelled *sample, int64_t count)
+{
+    WEFT_TRY(WEFT_NEW(&sample->item, count, WEFT_MEM_FOCUS));
+    WEFT_TRY(WEFT_NEW(&sample->mass, count, WEFT_MEM_FOCUS));
+    return WEFT_NEW(&sample->label, count, WEFT_MEM_FOCUS);
+}
+
+static void release(labelled *sample)
+{
+    WEFT_FREE_ALL(sample->item, sample->mass, sample->label);
+}
+
+/* Asks for the items of a sample, each once. */
+static weft_status label(focus_query *q, labelled *sample)
+{
+    int64_t *once = NULL, different = 0;
+    WEFT_TRY(WEFT_NEW(&once, sample->count, WEFT_MEM_FOCUS));
+    for (int64_t i = 0; i < sample->count; ++i) {
+        once[i] = sample->item[i];
+    }
+    qsort(once, (size_t)sample->count, sizeof *once, by_number);
+    for (int64_t i = 0; i < sample->count; ++i) {
+        if (different == 0 || once[different - 1] != once[i]) {
+            once[different++] = once[i];
+        }
+    }
+    const weft_status status = focus_asker_ask(q->asker, once, different);
+    weft_free(once);
+    for (int64_t i = 0; status == WEFT_OK && i < sample->count; ++i) {
+        sample->label[i] = (focus_label){.code = q->code[sample->item[i]],
+                                         .positive = truth_of(q, sample->item[i]) == 1,
+                                         .mass = sample->mass[i]};
+    }
+    return status;
+}
+
+/* ---- thresholds ---- */
+
+/* What the uniform sample says about items below lo: their share that is of the class, times how many they are. */
+static double estimate_below(const focus_query *q, const labelled *sample)
+{
+    int64_t below = 0, drawn = 0, positive = 0, found = 0;
+    for (int64_t i = 0; i < items_of(q); ++i) {
+        const int truth = q->code[i] < q->lo ? truth_of(q, i) : 0;
+        below += q->code[i] < q->lo && truth < 0;
+        found += q->code[i] < q->lo && truth == 1;
+    }
+    for (int64_t i = 0; i < sample->count; ++i) {
+        drawn += sample->label[i].code < q->lo;
+        positive += sample->label[i].code < q->lo && sample->label[i].positive;
+    }
+    return (double)found + (drawn > 0 ? (double)below * (double)positive / (double)drawn : 0.0);
+}
+
+static weft_status draw_by_score(focus_query *q)
+{
+    labelled sample = {.count = q->labels};
+    weft_status status = reserve(&sample, q->labels);
+    status = status == WEFT_OK ? focus_draw_importance(q->code, items_of(q), q->labels, q->seed, (uint32_t)q->asked_class,
+                                                       sample.item, sample.mass)
+                               : status;
+    status = status == WEFT_OK ? label(q, &sample) : status;
+    if (status == WEFT_OK) {
+        q->importance = focus_recall_importance(sample.label, sample.count, q->recall, q->delta / 2.0, &q->lo);
+    }
+    release(&sample);
+    return status;
+}
+
+static weft_status set_low(focus_query *q)
+{
+    labelled sample = {.count = 0};
+    weft_status status = reserve(&sample, q->labels);
+    if (status == WEFT_OK) {
+        sample.count = focus_draw_uniform(items_of(q), q->labels, q->seed, FOCUS_NO_CLASS, sample.item);
+        status = label(q, &sample);
+    }
+    /* The number of positives alone decides between the samples, so the promise of each stands. */
+    if (status == WEFT_OK && !focus_recall_exact(sample.label, sample.count, q->recall, q->delta / 2.0, &q->lo)) {
+        status = sample.count < items_of(q) ? draw_by_score(q) : WEFT_OK;
+    }
+    q->estimate = status == WEFT_OK ? estimate_below(q, &sample) : 0.0;
+    release(&sample);
+    return status;
+}
+
+/* [out] item: [items] those from lo up to hi. Returns how many. */
+static int64_t list_between(const focus_query *q, int32_t lo, int32_t hi, int64_t *item)
+{
+    int64_t count = 0;
+    for (int64_t i = 0; i < items_of(q); ++i) {
+        if (q->code[i] >= lo && q->code[i] < hi) {
+            item[count++] = i;
+        }
+    }
+    return count;
+}
+
+static weft_status set_high(focus_query *q, int64_t *item)
+{
+    labelled sample = {.count = 0};
+    const int64_t candidates = list_between(q, q->lo, FOCUS_NONE, item), labels = (q->labels + 1) / 2;
+    q->hi = FOCUS_NONE;
+    if (candidates <= labels || q->precision >= 1.0) {
+        return WEFT_OK; /* the network runs on all of them */
+    }
+    weft_status status = reserve(&sample, labels);
+    if (status == WEFT_OK) {
+        sample.count = focus_draw_uniform(candidates, labels, q->seed, (uint32_t)q->asked_class, sample.item);
+        for (int64_t i = 0; i < sample.count; ++i) {
+            sample.item[i] = item[sample.item[i]];
+        }
+        status = label(q, &sample);
+    }
+    if (status == WEFT_OK) {
+        focus_precision_exact(sample.label, sample.count, q->precision, q->delta / 2.0, &q->hi);
+    }
+    release(&sample);
+    return status;
+}
+
+/* ---- answers ---- */
+
+/* Of the items from hi on at least the share `precision` is of the class, and answers are at least the share `recall` of
+ * all items of it: the interval holds whenever both thresholds do. */
+static void count_answers(focus_query *q)
+{
+    int64_t verified = 0, from_high = 0, known_high = 0;
+    for (int64_t i = 0; i < items_of(q); ++i) {
+        const int truth = truth_of(q, i);
+        const bool high = q->code[i] >= q->hi;
+        verified += truth == 1;
+        from_high += high;
+        known_high += high && truth == 1;
+        q->accepted += high && truth < 0;
+        if (truth == 1 || (high && truth < 0)) {
+            q->found[q->count++] = i;
+        }
+    }
+    const double promised = ceil(q->precision * (double)from_high - 1e-9) - (double)known_high;
+    const double sure = fmin(fmax(promised, 0.0), (double)q->accepted);
+    q->least = (double)verified + sure;
+    q->most = fmin(floor((double)q->count / q->recall + 1e-9), (double)items_of(q));
+    if (q->lo == FOCUS_ALL) {
+        q->most = (double)q->count; /* nothing was left out */
+    }
+    for (int64_t i = 0; i < items_of(q); ++i) {
+        q->estimate += q->code[i] >= q->lo && truth_of(q, i) == 1;
+    }
+    q->estimate += (double)q->accepted * (q->precision + 1.0) / 2.0;
+    q->estimate = fmin(fmax(q->estimate, q->least), q->most);
+}
+
+static weft_status run_thresholds(focus_query *q)
+{
+    int64_t *item = NULL;
+    WEFT_TRY(set_low(q));
+    weft_status status = WEFT_NEW(&item, items_of(q), WEFT_MEM_FOCUS);
+    status = status == WEFT_OK ? set_high(q, item) : status;
+    if (status == WEFT_OK) {
+        status = focus_asker_ask(q->asker, item, list_between(q, q->lo, q->hi, item));
+    }
+    weft_free(item);
+    if (status == WEFT_OK) {
+        count_answers(q);
+    }
+    return status;
+}
+
+/* ---- with a limit ---- */
+
+typedef struct ranked {
+    int64_t item;
+    uint16_t code;
+} ranked;
+
+static int likeliest_first(const void *a, const void *b)
+{
+    const ranked *x = a, *y = b;
+    return x->code != y->code ? (x->code < y->code) - (x->code > y->code) : (x->item > y->item) - (x->item < y->item);
+}
+
+/* Asks in rounds, so that a round is a batch or more, and stops behind the one that has enough. */
+static weft_status run_limit(focus_query *q)
+{
+    enum { ROUND = 64 };
+    const int64_t items = items_of(q);
+    ranked *order = NULL;
+    int64_t *round = NULL;
+    weft_status status;
+    WEFT_TRY_GOTO(WEFT_NEW(&order, items, WEFT_MEM_FOCUS), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW(&round, items, WEFT_MEM_FOCUS), status, done);
+    for (int64_t i = 0; i < items; ++i) {
+        order[i] = (ranked){i, q->code[i]};
+    }
+    qsort(order, (size_t)items, sizeof *order, likeliest_first);
+    for (int64_t at = 0; at < items && q->count < q->limit;) {
+        const int64_t missing = q->limit - q->count, wanted = missing > ROUND ? missing : ROUND;
+        const int64_t end = at + wanted < items ? at + wanted : items;
+        for (int64_t i = at; i < end; ++i) {
+            round[i - at] = order[i].item;
+        }
+        qsort(round, (size_t)(end - at), sizeof *round, by_number);
+        WEFT_TRY_GOTO(focus_asker_ask(q->asker, round, end - at), status, done);
+        for (; at < end; ++at) {
+            if (truth_of(q, order[at].item) == 1 && q->count < q->limit) {
+                q->found[q->count++] = order[at].item;
+            }
+        }
+    }
+    q->lo = FOCUS_ALL;
+    q->hi = FOCUS_NONE;
+done:
+    WEFT_FREE_ALL(order, round);
+    return status;
+}
+
+weft_status focus_query_run(focus_query *q, int64_t indexed_class)
+{
+    const focus_index *index = q->asker->index;
+    WEFT_CHECK(index->items > 0, WEFT_ERR_DATA, "%s: holds no items: add some with weft focus ingest", q->asker->path);
+    WEFT_TRY(WEFT_NEW(&q->code, index->items, WEFT_MEM_FOCUS));
+    WEFT_TRY(WEFT_NEW(&q->found, index->items, WEFT_MEM_FOCUS));
+    for (int64_t i = 0; i < index->items; ++i) {
+        q->code[i] = focus_index_code(index, i, indexed_class);
+    }
+    return q->limit > 0 ? run_limit(q) : run_thresholds(q);
+}
+
+void focus_query_print(FILE *out, const focus_query *q, const char *title)
+{
+    fprintf(out, "%s,score,answer\n", title);
+    for (int64_t i = 0; i < q->count; ++i) {
+        const int64_t item = q->found[i];
+        const char *name = focus_index_name(q->asker->index, item);
+        if (name != NULL) {
+            table_print_text(out, name, TABLE_CSV);
+        } else {
+            fprintf(out, "%lld", (long long)item);
+        }
+        fprintf(out, ",%.6f,%s\n", 1.0 / (1.0 + exp(-focus_log_odds(q->code[item]))),
+                truth_of(q, item) == 1 ? "verified" : "accepted");
+    }
+}
+
+void focus_query_free(focus_query *q)
+{
+    WEFT_FREE_ALL(q->code, q->found);
+}

@@ -1,0 +1,39 @@
+/*
+ * app/focus/focus_query.h: weft focus query: items of a class, found in an index and confirmed by the expensive network.
+ *
+ *      1  the expensive network labels a uniform sample of all items, once for all classes
+ *      2  lo: the threshold that keeps the recall (focus/bounds/calibrate.h); where the sample has too few items of the
+ *         class, of a second sample that is drawn by the scores
+ *      3  hi: the threshold that keeps the precision, of a sample of the items from lo on
+ *      4  the expensive network decides about the items from lo to hi; those from hi on are accepted
+ *
+ * Each threshold holds with half of what the confidence leaves. Samples are functions of the seed, so a second query of
+ * a class finds all answers in the index, and the network does not run.
+ */
+#pragma once
+
+#include <stdio.h>
+
+#include "app/focus/focus_asker.h"
+
+typedef struct focus_query {
+    /* ---- set by the caller ---- */
+    focus_asker *asker;
+    int64_t asked_class;  /* of the expensive network */
+    double recall, precision, delta;
+    int64_t labels, limit;
+    uint64_t seed;
+    /* ---- of focus_query_run ---- */
+    uint16_t *code;  /* [items] scores of the class */
+    int32_t lo, hi;  /* accepted: code >= hi */
+    bool importance; /* lo is of the second sample */
+    int64_t *found;  /* [count] items that are answers, ascending; with a limit the likeliest first */
+    int64_t count, accepted;
+    double estimate, least, most; /* items of the class in the index, and the interval of their number */
+} focus_query;
+
+/* indexed_class: of the index. On rank 0, while the others are in focus_asker_serve. */
+weft_status focus_query_run(focus_query *q, int64_t indexed_class);
+/* The answers as CSV: item, score and whether it was verified. title: heading of the items. */
+void focus_query_print(FILE *out, const focus_query *q, const char *title);
+void focus_query_free(focus_query *q);
