@@ -1,0 +1,101 @@
+#!/bin/bash
+# weft focus: an index is the same bytes for 1, 2 and 4 ranks and holds what weft predict says; queries keep recall, precision
+# and interval, and a second one runs nothing; items are appended; other networks, other data and damage are refused in words.
+# needs: mpirun
+# trees: release asan
+set -u
+weft=$1
+source_dir=$2
+. "$source_dir/tests/support/script.sh"
+need mpirun
+need python3
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+check() { python3 "$source_dir/tests/app/focus_checks.py" "$@" || fail "focus_checks $*"; }
+data=synth:images,n=400,size=16,channels=3,classes=4,test=2400
+printf 'conv 4 5 stride=2 pad=2\nrelu\nmaxpool 8\nlinear classes\n' >small.net
+printf 'conv 8 5 pad=2\nrelu\nmaxpool 2\nconv 8 3 pad=1\nrelu\nmaxpool 8\nlinear classes\n' >large.net
+options=(--batch-size 32 --threads 1 --pin off --quiet)
+for size in small large; do
+    ok "$weft" train --data $data --model $size.net "${options[@]}" --lr 0.01 --eval-every 0 --epochs 8 --run-dir $size
+    ok "$weft" predict --data $data --checkpoint $size "${options[@]}" --out $size-answers
+done
+focus() { "$weft" focus "$@" "${options[@]}"; }
+query=(query --data $data --index one.idx --expensive large --labels 400)
+
+# ---- one index, whatever the ranks ----
+ok focus ingest --data $data --cheap small --index one.idx
+grep -q "added: 2400 of 2400 images" out || fail "ingest: $(cat out)"
+for ranks in 2 4; do
+    ok ranks $ranks "$weft" focus ingest --data $data --cheap small --index many.idx "${options[@]}"
+    cmp one.idx many.idx || fail "$ranks ranks make another index"
+    rm many.idx
+done
+check index one.idx small-answers
+cp one.idx fresh.idx
+ok focus ingest --data $data --cheap small --index one.idx
+grep -q "added: 0 of 2400 images" out && cmp one.idx fresh.idx || fail "ingest twice: $(cat out)"
+
+# ---- what a query promises, by the answers of the whole network ----
+for class in 0 1 2 3; do
+    ok focus "${query[@]}" --class $class
+    mv out class$class.csv
+    check answers class$class.csv large-answers $class 0.95 0.95
+done
+ok focus "${query[@]}" --class 1 --count
+check count out large-answers 1
+grep -q ",0$" out || fail "a second query of class 1 runs the network: $(cat out)"
+cp fresh.idx two.idx
+ok ranks 2 "$weft" "focus" query --data $data --index two.idx --expensive large --labels 400 --class 0 "${options[@]}"
+cmp out class0.csv || fail "2 ranks answer otherwise"
+ok focus query --data $data --index two.idx --expensive large --class 2 --limit 5
+[ "$(grep -c verified out)" -eq 5 ] && [ "$(wc -l <out)" -eq 6 ] || fail "--limit 5: $(cat out)"
+check answers out large-answers 2 0 1
+
+# ---- recall 1: the network runs on everything; precision 1: on every answer ----
+cp fresh.idx all.idx
+ok focus query --data $data --index all.idx --expensive large --class 2 --recall 1 --labels 400
+check answers out large-answers 2 1 1
+cp fresh.idx all.idx
+ok focus query --data $data --index all.idx --expensive large --class 2 --precision 1 --labels 400
+check answers out large-answers 2 0.95 1
+! grep -q accepted out || fail "--precision 1 accepts unseen"
+
+# ---- the same network twice: accepted answers need no run, and thresholds cost their labels ----
+cp fresh.idx same.idx
+ok focus query --data $data --index same.idx --expensive small --class 0 --labels 400
+check answers out small-answers 0 0.95 0.95
+
+# ---- items with names: a folder that grows ----
+check pictures grown 0 200
+ok focus ingest --data grown --cheap small --index grown.idx
+check pictures grown 200 330
+ok focus ingest --data grown --cheap small --index grown.idx
+grep -q "added: 130 of 330 images" out || fail "a folder that grew: $(cat out)"
+ok focus ingest grown --cheap small --index whole.idx
+cp whole.idx unasked.idx
+for index in grown whole; do
+    ok focus query --data grown --index $index.idx --expensive large --class 2 --labels 100
+    mv out $index.csv
+done
+cmp grown.csv whole.csv || fail "an index in two parts answers otherwise"
+grep -q "^file,score,answer" whole.csv && grep -q "0[0-9]*.png," whole.csv || fail "names: $(head -3 whole.csv)"
+
+# ---- refusals ----
+refused 2 "holds answers of another network" focus query --data $data --index one.idx --expensive small --class 0
+refused 2 "holds scores of another network" focus ingest --data $data --cheap large --index one.idx
+refused 2 "is no class of" focus "${query[@]}" --class cat
+refused 2 "it is ingest or query" focus quarry --index one.idx
+refused 2 "--class is missing" focus query --data $data --index one.idx --expensive large
+refused 65 "is an index of other data" focus query --data grown --index one.idx --expensive large --class 0
+rm grown/0007.png
+refused 65 "is in the index" focus query --data grown --index unasked.idx --expensive large --class 0 --labels 400
+size=$(stat -c %s fresh.idx)
+head -c $((size - 100)) fresh.idx >cut.idx
+ok focus ingest --data $data --cheap small --index cut.idx
+cmp cut.idx fresh.idx || fail "an index whose end is missing is not completed"
+printf 'x' | dd of=one.idx bs=1 seek=$((size / 2)) conv=notrunc status=none
+refused 65 "is damaged" focus "${query[@]}" --class 0
+refused 65 "no index of weft focus" focus query --data $data --index small.net --expensive large --class 0
+echo ok
