@@ -17,8 +17,8 @@ double binomial_below(int64_t n, double p, int64_t k);
 double binomial_upper(int64_t n, int64_t successes, double delta);
 
 /*
- * Returns the largest j for which the j-th smallest of n draws of a number is, with probability 1 - delta, not above the
- * quantile `tail` of its law: P(X <= j - 1) <= delta with p = tail. 0: n is too small for any (S. S. Wilks,
+ * Returns the largest j for which the j-th smallest of n draws of a number is, with probability 1 - delta, not above
+ * the quantile `tail` of its law: P(X <= j - 1) <= delta with p = tail. 0: n is too small for any (S. S. Wilks,
  * Determination of sample sizes for setting tolerance limits. Ann. Math. Statist. 12, 1941).
  */
 int64_t binomial_order(int64_t n, double tail, double delta);

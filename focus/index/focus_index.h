@@ -30,11 +30,11 @@
 #include "io/name_list.h"
 
 enum {
-    FOCUS_HASH_BYTES = 33,          /* 32 hexadecimal digits and a NUL */
-    FOCUS_ALL_CLASSES = 16,         /* networks of at most so many classes keep the scores of all of them */
-    FOCUS_CLASSES_MAX = 65535,      /* classes of a network: their numbers have 16 bits */
-    FOCUS_BLOCK_ITEMS = 4096,       /* items of a block */
-    FOCUS_ITEMS_MAX = 2000000000,   /* items of an index */
+    FOCUS_HASH_BYTES = 33,           /* 32 hexadecimal digits and a NUL */
+    FOCUS_ALL_CLASSES = 16,          /* networks of at most so many classes keep the scores of all of them */
+    FOCUS_CLASSES_MAX = 65535,       /* classes of a network: their numbers have 16 bits */
+    FOCUS_BLOCK_ITEMS = 4096,        /* items of a block */
+    FOCUS_ITEMS_MAX = 2000000000,    /* items of an index */
     FOCUS_NAME_BYTES = FILE_PATH_MAX /* bytes of an item's name, with its NUL */
 };
 
@@ -95,8 +95,8 @@ weft_status focus_writer_item(focus_writer *writer, const double *log_odds, cons
 /* Closes the block of the items that were added since the last one, if there are such. */
 weft_status focus_writer_flush(focus_writer *writer);
 /* Writes a block of answers of the network of this hash. item: [count] ascending. */
-weft_status focus_writer_answers(focus_writer *writer, const char *expensive, const int64_t *item,
-                                 const int32_t *class, int64_t count);
+weft_status focus_writer_answers(focus_writer *writer, const char *expensive, const int64_t *item, const int32_t *class,
+                                 int64_t count);
 /* Returns the bytes of all closed blocks. */
 int64_t focus_writer_bytes(const focus_writer *writer);
 /* Items that were not flushed are lost. NULL is allowed. */

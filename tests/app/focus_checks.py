@@ -4,6 +4,7 @@ index FILE PREDICTIONS: each score of the index is the log-odds of probabilities
 answers CSV PREDICTIONS CLASS R P: recall and precision of answers by predictions.npy of the expensive network; verified ones
     are all of the class.
 count CSV PREDICTIONS CLASS: the interval holds how many items are of the class.
+plan CSV SMALL LARGE: agreement and plans of every s-th item by predictions.npy of both networks.
 pictures FOLDER FIRST LAST: writes small pictures FIRST .. LAST - 1 as PNG.
 """
 import ast
@@ -84,6 +85,26 @@ def check_count(path, predictions, wanted):
     assert int(row["least"]) <= int(row["count"]) <= int(row["most"]) <= truth * 1.2, (row, truth)
 
 
+def check_plan(path, small, large):
+    """The data are as many rows as the runs that judge, so agreement and every s-th item are known for all of them."""
+    cheap, truth = ([row[0] for row in npy(f"{folder}/predictions.npy")] for folder in (small, large))
+    with open(path, encoding="utf-8") as stream:
+        rows = list(csv.DictReader(stream))
+    assert len(truth) == 512 and [row["plan"] for row in rows][:3] == ["cheap", "everything", "every 2nd"]
+
+    def near(row, key, value):
+        assert abs(float(row[key]) - value) < 1e-6, (row, key, value)
+    near(rows[0], "agreement", sum(a == b for a, b in zip(cheap, truth)) / 512)
+    near(rows[1], "query_runs", 512)
+    for k, row in enumerate(rows[2:]):
+        stride = 2 << k
+        near(row, "query_runs", -(-512 // stride))
+        near(row, "recall", sum(truth[i] == truth[i - i % stride] for i in range(512)) / 512)
+    chosen, = [row for row in rows if row["chosen"] == "true"]
+    assert float(chosen["recall"]) >= 0.95 and float(chosen["precision"]) >= 0.95
+    assert all(float(chosen["seconds"]) <= float(row["seconds"]) for row in rows if row["meets"] == "true")
+
+
 def picture(number, side=16):
     """Stripes of a direction and colour that depend on the number."""
     lines = b""
@@ -107,4 +128,4 @@ def make_pictures(folder, first, last):
             stream.write(picture(number))
 
 
-{"index": check_index, "answers": check_answers, "count": check_count, "pictures": make_pictures}[sys.argv[1]](*sys.argv[2:])
+{"index": check_index, "answers": check_answers, "count": check_count, "plan": check_plan, "pictures": make_pictures}[sys.argv[1]](*sys.argv[2:])

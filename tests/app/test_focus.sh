@@ -82,11 +82,23 @@ done
 cmp grown.csv whole.csv || fail "an index in two parts answers otherwise"
 grep -q "^file,score,answer" whole.csv && grep -q "0[0-9]*.png," whole.csv || fail "names: $(head -3 whole.csv)"
 
+# ---- plans ----
+check pictures planned 0 512
+for size in small large; do
+    ok "$weft" predict --data planned --checkpoint $size "${options[@]}" --out $size-planned
+done
+plan=(plan --data planned --cheap small --expensive large --labels 300)
+ok focus "${plan[@]}"
+check plan out small-planned large-planned
+cut -d, -f1-4,6-8 out >one.csv
+ok ranks 2 "$weft" focus "${plan[@]}" "${options[@]}"
+cut -d, -f1-4,6-8 out | cmp - one.csv || fail "2 ranks plan otherwise"
+
 # ---- refusals ----
 refused 2 "holds answers of another network" focus query --data $data --index one.idx --expensive small --class 0
 refused 2 "holds scores of another network" focus ingest --data $data --cheap large --index one.idx
 refused 2 "is no class of" focus "${query[@]}" --class cat
-refused 2 "it is ingest or query" focus quarry --index one.idx
+refused 2 "it is plan, ingest or query" focus quarry --index one.idx
 refused 2 "--class is missing" focus query --data $data --index one.idx --expensive large
 refused 65 "is an index of other data" focus query --data grown --index one.idx --expensive large --class 0
 rm grown/0007.png

@@ -3,7 +3,7 @@
  * them is reached. What opens is read whole, and opens again to the same. Seeds: tests/fuzz/make_seeds DIR.
  */
 #include "focus/index/focus_index.h"
-#include "focus/index/index_layout.h"
+#include "focus/index/focus_index_layout.h"
 #include "fuzz/fuzz_support.h"
 
 enum { STATED_LIMIT = 64 << 20 };

@@ -8,14 +8,20 @@
 #include "app/cli/model_job.h"
 #include "app/focus/focus_ingest.h"
 #include "app/focus/focus_network.h"
+#include "app/focus/focus_plan.h"
 #include "app/focus/focus_query.h"
 #include "app/table/grid.h"
 #include "base/escape.h"
 #include "base/log.h"
-#include "focus/bounds/calibrate.h"
+#include "focus/bounds/thresholds.h"
+
+typedef enum focus_action { FOCUS_PLAN, FOCUS_INGEST, FOCUS_QUERY, FOCUS_ACTIONS } focus_action;
+
+static const char *const actions[FOCUS_ACTIONS] = {"plan", "ingest", "query"};
 
 typedef struct focus_work {
-    bool queries;
+    focus_action action;
+    focus_plan plan;
     focus_ingested ingested;
     focus_index index; /* rank 0's */
     focus_asker asker;
@@ -32,10 +38,11 @@ static double probability_of(int32_t code)
 static void tell(const focus_query *q, const char *class)
 {
     const focus_asker *a = q->asker;
-    log_info("class %s: %lld answers (%lld accepted, the others verified) of %lld items; the network ran on %lld items, "
-             "and the index knew %lld answers",
-             class, (long long)q->count, (long long)q->accepted, (long long)a->index->items, (long long)a->runs,
-             (long long)a->known);
+    log_info(
+        "class %s: %lld answers (%lld accepted, the others verified) of %lld items; the network ran on %lld items, "
+        "and the index knew %lld answers",
+        class, (long long)q->count, (long long)q->accepted, (long long)a->index->items, (long long)a->runs,
+        (long long)a->known);
     if (q->limit > 0) {
         if (q->count < q->limit) {
             log_info("the network ran on everything: there are no more than %lld", (long long)q->count);
@@ -78,7 +85,8 @@ static weft_status run_query(focus_work *w, const weft_options *o)
 static weft_status check_options(const weft_options *o)
 {
     const bool limit = option_int(o, OPT_FOCUS_LIMIT) > 0;
-    WEFT_CHECK(option_text(o, OPT_FOCUS_INDEX)[0] != '\0', WEFT_ERR_USAGE, FLAG_FOCUS_INDEX " is missing: name the index");
+    WEFT_CHECK(option_text(o, OPT_FOCUS_INDEX)[0] != '\0', WEFT_ERR_USAGE,
+               FLAG_FOCUS_INDEX " is missing: name the index");
     WEFT_CHECK(option_text(o, OPT_FOCUS_CLASS)[0] != '\0', WEFT_ERR_USAGE,
                FLAG_FOCUS_CLASS " is missing: name the class to look for");
     WEFT_CHECK(option_text(o, OPT_FOCUS_EXPENSIVE)[0] != '\0', WEFT_ERR_USAGE,
@@ -105,30 +113,66 @@ static weft_status query(model_job *job, focus_work *w)
 static weft_status run(model_job *job, void *self)
 {
     focus_work *w = self;
-    const char *action = option_argument(job->asked, 0);
-    w->queries = strcmp(action, "query") == 0;
-    WEFT_CHECK(w->queries || strcmp(action, "ingest") == 0, WEFT_ERR_USAGE, "weft focus %s: it is ingest or query", action);
+    const char *asked = option_argument(job->asked, 0);
+    while (w->action < FOCUS_ACTIONS && strcmp(asked, actions[w->action]) != 0) {
+        w->action++;
+    }
+    WEFT_CHECK(w->action < FOCUS_ACTIONS, WEFT_ERR_USAGE, "weft focus %s: it is plan, ingest or query", asked);
     WEFT_TRY(option_check_rules(job->asked));
-    return w->queries ? query(job, w) : focus_ingest(&job->context, job->asked, &job->predictor, &w->ingested);
+    switch (w->action) {
+    case FOCUS_PLAN:
+        return focus_plan_make(&job->context, job->asked, &job->predictor, &w->plan);
+    case FOCUS_INGEST:
+        return focus_ingest(&job->context, job->asked, &job->predictor, &w->ingested);
+    default:
+        return query(job, w);
+    }
+}
+
+static weft_status print_plan(const focus_plan *plan)
+{
+    table_grid grid = {.name = "plans", .column = focus_plan_row_columns, .columns = TABLE_COLUMNS(focus_plan_row)};
+    weft_status status = WEFT_OK;
+    log_info("plans for %lld items by answers of all networks for %lld; figures are means over %d classes",
+             (long long)plan->items, (long long)plan->labels, plan->classes);
+    for (int i = 0; i < plan->count && status == WEFT_OK; ++i) {
+        status = table_grid_add_row(&grid, &plan->row[i]);
+    }
+    if (status == WEFT_OK) {
+        table_grid_print(stdout, NULL, &grid, NULL, TABLE_CSV);
+    }
+    table_grid_free(&grid);
+    return status;
+}
+
+static void print_answers(const focus_work *w, const weft_options *o, const char *title)
+{
+    const focus_query *q = &w->query;
+    if (!option_flag(o, OPT_FOCUS_COUNT)) {
+        focus_query_print(stdout, q, title);
+        return;
+    }
+    printf("class,count,least,most,confidence,runs\n");
+    table_print_text(stdout, option_text(o, OPT_FOCUS_CLASS), TABLE_CSV);
+    printf(",%.0f,%.0f,%.0f,%g,%lld\n", q->estimate, q->least, q->most, 1.0 - q->delta, (long long)w->asker.runs);
 }
 
 static weft_status print(const model_job *job, void *self)
 {
     const focus_work *w = self;
-    const weft_options *o = job->asked;
-    const focus_query *q = &w->query;
     const workload_ops *ops = job->predictor.work->ops;
-    if (!w->queries) {
-        printf("index: %s\nadded: %lld of %lld %s in %.3f s\n", escape_say(option_text(o, OPT_FOCUS_INDEX)).text,
-               (long long)w->ingested.added, (long long)w->ingested.items, ops->rows, w->ingested.seconds);
-    } else if (option_flag(o, OPT_FOCUS_COUNT)) {
-        printf("class,count,least,most,confidence,runs\n");
-        table_print_text(stdout, option_text(o, OPT_FOCUS_CLASS), TABLE_CSV);
-        printf(",%.0f,%.0f,%.0f,%g,%lld\n", q->estimate, q->least, q->most, 1.0 - q->delta, (long long)w->asker.runs);
-    } else {
-        focus_query_print(stdout, q, ops->row_title[w->index.head.data[0] == '\0' ? 0 : 1]);
+    switch (w->action) {
+    case FOCUS_PLAN:
+        return print_plan(&w->plan);
+    case FOCUS_INGEST:
+        printf("index: %s\nadded: %lld of %lld %s in %.3f s\n",
+               escape_say(option_text(job->asked, OPT_FOCUS_INDEX)).text, (long long)w->ingested.added,
+               (long long)w->ingested.items, ops->rows, w->ingested.seconds);
+        return WEFT_OK;
+    default:
+        print_answers(w, job->asked, ops->row_title[w->index.head.data[0] == '\0' ? 0 : 1]);
+        return WEFT_OK;
     }
-    return WEFT_OK;
 }
 
 static void free_work(void *self)

@@ -24,10 +24,18 @@
 #include "machine/launcher.h"
 
 static const workload_command entries[] = {
-    {"train", app_train, true},     {"convert", app_convert, false}, {"bench", app_bench, true},
-    {"info", app_info, false},      {"eval", app_eval, true},        {"predict", app_predict, true},
-    {"explain", app_explain, true}, {"export", app_export, false},   {"doctor", app_doctor, true},
-    {"report", app_report, false},  {"tune", app_tune, true},       {"focus", app_focus, true},
+    {"train", app_train, true},
+    {"convert", app_convert, false},
+    {"bench", app_bench, true},
+    {"info", app_info, false},
+    {"eval", app_eval, true},
+    {"predict", app_predict, true},
+    {"explain", app_explain, true},
+    {"export", app_export, false},
+    {"doctor", app_doctor, true},
+    {"report", app_report, false},
+    {"tune", app_tune, true},
+    {"focus", app_focus, true},
     {NULL, NULL, false},
 };
 

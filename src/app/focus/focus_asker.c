@@ -1,12 +1,12 @@
 /* app/focus/focus_asker.c: see app/focus/focus_asker.h. */
 #include "app/focus/focus_asker.h"
 
-#include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/focus/focus_scores.h"
 #include "app/predict/predictions.h"
-#include "base/log.h"
 
 /* ---- rows and items ---- */
 
@@ -28,10 +28,11 @@ weft_status focus_rows_by_name(const workload *work, focus_named_row **by_name)
     }
     qsort(*by_name, (size_t)rows, sizeof **by_name, by_name_order);
     for (int64_t i = 1; i < rows; ++i) {
-        WEFT_CHECK(strcmp((*by_name)[i - 1].name, (*by_name)[i].name) != 0, WEFT_ERR_DATA,
-                   "%s: two of the %s are called %s, and an index tells them apart by their names: give the data in one "
-                   "place",
-                   work->name, work->ops->rows, (*by_name)[i].name);
+        WEFT_CHECK(
+            strcmp((*by_name)[i - 1].name, (*by_name)[i].name) != 0, WEFT_ERR_DATA,
+            "%s: two of the %s are called %s, and an index tells them apart by their names: give the data in one "
+            "place",
+            work->name, work->ops->rows, (*by_name)[i].name);
     }
     return WEFT_OK;
 }
@@ -63,55 +64,26 @@ weft_status focus_asker_begin(focus_asker *a)
 
 /* ---- all ranks ---- */
 
-/* The classes of this rank's rows, which become pairs of a row and its class. */
-typedef struct row_class {
-    int64_t row, class;
-} row_class;
-
-typedef struct class_taker {
-    const workload *work;
-    row_class *pair; /* [held.count] */
-    float *logits;
-    int64_t room;
-} class_taker;
-
-static weft_status take_classes(void *self, const predicted_rows *rows)
+/* Rank 0: classes of the rows that were selected, in their order. */
+static weft_status take_classes(void *self, int64_t first, int64_t rows, const float *logits, int64_t classes)
 {
-    class_taker *t = self;
-    const int64_t cells = rows->rows * rows->logits->cols;
-    if (t->room < cells) {
-        WEFT_TRY(weft_realloc((void **)&t->logits, (size_t)cells, sizeof *t->logits, WEFT_MEM_FOCUS));
-        t->room = cells;
-    }
-    WEFT_TRY(rows->rows > 0 ? tensor_download(rows->logits, t->logits) : WEFT_OK);
-    for (int64_t i = 0; i < rows->rows; ++i) {
-        const float *one = t->logits + i * rows->logits->cols;
-        t->pair[rows->first + i] =
-            (row_class){t->work->held.id[rows->first + i], predictions_class(one, rows->logits->cols)};
+    focus_asker *a = self;
+    for (int64_t i = 0; i < rows; ++i) {
+        const float *one = logits + i * classes;
+        const int32_t class = predictions_class(one, classes);
+        WEFT_CHECK(isfinite(one[class]), WEFT_ERR_DATA,
+                   "%s: the network answers for row %lld with numbers that are not "
+                   "finite",
+                   a->network->work->name, (long long)a->row[first + i]);
+        a->class[first + i] = class;
     }
     return WEFT_OK;
 }
 
-/* [out] all: [a->count] pairs of all ranks, for weft_free. Collective. */
-static weft_status run_rows(focus_asker *a, row_class **all)
+static weft_status run_rows(focus_asker *a)
 {
-    predictor *p = a->network;
-    weft_comm *comm = p->context->comm;
-    class_taker taker = {.work = p->work};
-    size_t *bytes_of = NULL;
-    void *gathered = NULL;
-    weft_status status;
-    WEFT_TRY_GOTO(predictor_select(p, a->row, a->count), status, done);
-    WEFT_TRY_GOTO(comm_agree(comm, WEFT_NEW(&taker.pair, p->work->held.count, WEFT_MEM_FOCUS)), status, done);
-    WEFT_TRY_GOTO(comm_agree(comm, predictor_run(p, take_classes, &taker)), status, done);
-    WEFT_TRY_GOTO(comm_allgather_bytes(comm, taker.pair, (size_t)p->work->held.count * sizeof *taker.pair, &gathered,
-                                       &bytes_of),
-                  status, done);
-    *all = gathered;
-    gathered = NULL;
-done:
-    WEFT_FREE_ALL(taker.pair, taker.logits, bytes_of, gathered);
-    return status;
+    WEFT_TRY(predictor_select(a->network, a->row, a->count));
+    return focus_scores_run(a->network, take_classes, a);
 }
 
 /* Hands the rows to all ranks. count -1: there are no more. Collective. */
@@ -135,14 +107,11 @@ weft_status focus_asker_serve(focus_asker *a)
 {
     weft_comm *comm = a->network->context->comm;
     for (;;) {
-        row_class *all = NULL;
         WEFT_TRY(share_rows(a, 0));
         if (a->count < 0) {
             return comm_agree(comm, WEFT_OK);
         }
-        const weft_status status = run_rows(a, &all);
-        weft_free(all);
-        WEFT_TRY(status);
+        WEFT_TRY(run_rows(a));
     }
 }
 
@@ -157,14 +126,26 @@ weft_status focus_asker_dismiss(focus_asker *a, weft_status status)
 
 /* ---- rank 0 ---- */
 
+/* An item that is asked for, and its row. */
+typedef struct asked_item {
+    int64_t row, item;
+    int32_t class;
+} asked_item;
+
 static int by_row(const void *a, const void *b)
 {
-    const row_class *x = a, *y = b;
+    const asked_item *x = a, *y = b;
     return (x->row > y->row) - (x->row < y->row);
 }
 
-/* [out] pair: [*count] items without an answer, with their rows, by row. */
-static weft_status list_rows(focus_asker *a, const int64_t *item, int64_t count, row_class *pair, int64_t *left)
+static int by_item(const void *a, const void *b)
+{
+    const asked_item *x = a, *y = b;
+    return (x->item > y->item) - (x->item < y->item);
+}
+
+/* [out] list: [*left] items without an answer, by row. */
+static weft_status list_rows(focus_asker *a, const int64_t *item, int64_t count, asked_item *list, int64_t *left)
 {
     const workload *work = a->network->work;
     *left = 0;
@@ -181,28 +162,27 @@ static weft_status list_rows(focus_asker *a, const int64_t *item, int64_t count,
                        "%s: %s is in the index %s and not among the data: give all data that the index was made of",
                        work->name, name, a->path);
         }
-        pair[(*left)++] = (row_class){row, item[i]};
+        list[(*left)++] = (asked_item){.row = row, .item = item[i]};
     }
-    qsort(pair, (size_t)*left, sizeof *pair, by_row);
+    qsort(list, (size_t)*left, sizeof *list, by_row);
     return WEFT_OK;
 }
 
-/* pair: by row, with the items; all: by row, with the classes. */
-static weft_status keep(focus_asker *a, row_class *pair, const row_class *all, int64_t *item, int32_t *class)
+/* Answers into the index and its file, in the order of items; a->row and a->class hold them on the way. */
+static weft_status keep(focus_asker *a, asked_item *list)
 {
     focus_writer *writer = NULL;
     for (int64_t i = 0; i < a->count; ++i) {
-        assert(pair[i].row == all[i].row);
-        a->index->answer[pair[i].class] = (int32_t)all[i].class;
-        pair[i].row = pair[i].class;
+        list[i].class = a->class[i];
     }
-    qsort(pair, (size_t)a->count, sizeof *pair, by_row);
+    qsort(list, (size_t)a->count, sizeof *list, by_item);
     for (int64_t i = 0; i < a->count; ++i) {
-        item[i] = pair[i].row;
-        class[i] = a->index->answer[item[i]];
+        a->row[i] = list[i].item;
+        a->class[i] = list[i].class;
+        a->index->answer[list[i].item] = list[i].class;
     }
     weft_status status = focus_writer_append(a->path, a->index, &writer);
-    status = status == WEFT_OK ? focus_writer_answers(writer, a->hash, item, class, a->count) : status;
+    status = status == WEFT_OK ? focus_writer_answers(writer, a->hash, a->row, a->class, a->count) : status;
     if (status == WEFT_OK) {
         a->index->bytes = focus_writer_bytes(writer);
         a->index->dropped = 0;
@@ -213,41 +193,35 @@ static weft_status keep(focus_asker *a, row_class *pair, const row_class *all, i
     return status;
 }
 
-static weft_status ask_and_keep(focus_asker *a, row_class *pair, int64_t left, int32_t *class)
+static weft_status ask_and_keep(focus_asker *a, asked_item *list, int64_t left)
 {
-    row_class *all = NULL;
     WEFT_TRY(weft_realloc((void **)&a->row, (size_t)left, sizeof *a->row, WEFT_MEM_FOCUS));
+    WEFT_TRY(weft_realloc((void **)&a->class, (size_t)left, sizeof *a->class, WEFT_MEM_FOCUS));
     for (int64_t i = 0; i < left; ++i) {
-        a->row[i] = pair[i].row;
+        a->row[i] = list[i].row;
     }
-    a->failed = true; /* all ranks fail together from here on */
-    weft_status status = share_rows(a, left);
-    status = status == WEFT_OK ? run_rows(a, &all) : status;
-    if (status == WEFT_OK) {
-        a->failed = false;
-        qsort(all, (size_t)left, sizeof *all, by_row);
-        status = keep(a, pair, all, a->row, class);
-    }
-    weft_free(all);
-    return status;
+    a->failed = true; /* a failure is one of all ranks from here on */
+    WEFT_TRY(share_rows(a, left));
+    WEFT_TRY(run_rows(a));
+    a->failed = false;
+    return keep(a, list);
 }
 
 weft_status focus_asker_ask(focus_asker *a, const int64_t *item, int64_t count)
 {
-    row_class *pair = NULL;
-    int32_t *class = NULL;
+    asked_item *list = NULL;
     int64_t left = 0;
-    weft_status status = WEFT_NEW(&pair, count, WEFT_MEM_FOCUS);
-    status = status == WEFT_OK ? WEFT_NEW(&class, count, WEFT_MEM_FOCUS) : status;
-    status = status == WEFT_OK ? list_rows(a, item, count, pair, &left) : status;
-    status = status == WEFT_OK && left > 0 ? ask_and_keep(a, pair, left, class) : status;
-    WEFT_FREE_ALL(pair, class);
+    weft_status status = WEFT_NEW(&list, count, WEFT_MEM_FOCUS);
+    status = status == WEFT_OK ? list_rows(a, item, count, list, &left) : status;
+    status = status == WEFT_OK && left > 0 ? ask_and_keep(a, list, left) : status;
+    weft_free(list);
     return status;
 }
 
 void focus_asker_free(focus_asker *a)
 {
-    WEFT_FREE_ALL(a->row, a->by_name);
+    WEFT_FREE_ALL(a->row, a->class, a->by_name);
+    a->class = NULL;
     a->row = NULL;
     a->by_name = NULL;
 }

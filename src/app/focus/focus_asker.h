@@ -19,10 +19,11 @@ typedef struct focus_asker {
     int64_t *row;       /* [count] rows of the data that are being answered for, on every rank */
     int64_t count;
     /* ---- rank 0 ---- */
+    int32_t *class;   /* [count] their classes */
     const char *path; /* of the index */
     focus_index *index;
-    char hash[FOCUS_HASH_BYTES]; /* of the network */
-    int64_t runs, known;         /* items that were run, and asked for and known already */
+    char hash[FOCUS_HASH_BYTES];     /* of the network */
+    int64_t runs, known;             /* items that were run, and asked for and known already */
     struct focus_named_row *by_name; /* [network->work->held.total] rows by name; NULL: item i is row i */
 } focus_asker;
 

@@ -1,18 +1,16 @@
 /*
  * app/focus/focus_ingest.c: see app/focus/focus_ingest.h.
  *
- * Each batch is dealt to the ranks in runs of consecutive items; rank 0 gathers its logits, which come in the order of
- * items, and writes. An index that is there is gone on with: by the names of items, or behind the last row of data
+ * All ranks compute, and rank 0 writes. An index that is there is gone on with: by the names of items, or behind the last row of data
  * without names.
  */
 #include "app/focus/focus_ingest.h"
 
-#include <assert.h>
-#include <math.h>
 #include <string.h>
 
 #include "app/focus/focus_asker.h"
 #include "app/focus/focus_network.h"
+#include "app/focus/focus_scores.h"
 #include "base/clock.h"
 #include "base/log.h"
 
@@ -22,84 +20,30 @@ typedef struct ingest {
     const char *path;
     int64_t *row; /* [count] rows of the data that are added, on every rank */
     int64_t count;
-    float *logits; /* of a step of this rank */
-    int64_t room;
     /* ---- rank 0 ---- */
     focus_writer *writer;
     double *odds; /* [outputs] */
-    int64_t done;
     log_progress progress;
 } ingest;
 
 /* ---- scores ---- */
 
-/* Log-odds of every class by its softmax: the sum of the other classes is not a difference of near numbers. */
-static weft_status odds_of(const float *logits, int64_t classes, double *odds)
+static weft_status write_rows(void *self, int64_t first, int64_t rows, const float *logits, int64_t classes)
 {
-    double most = -INFINITY, all = 0.0, others = 0.0;
-    int64_t best = -1;
-    for (int64_t i = 0; i < classes; ++i) {
-        best = (double)logits[i] > most ? i : best;
-        most = fmax(most, (double)logits[i]);
-    }
-    for (int64_t i = 0; i < classes; ++i) {
-        const double e = exp((double)logits[i] - most);
-        all += e;
-        others += i == best ? 0.0 : e;
-    }
-    WEFT_CHECK(best >= 0 && isfinite(all), WEFT_ERR_DATA, "the network answers with numbers that are not finite");
-    for (int64_t i = 0; i < classes; ++i) {
-        const double e = exp((double)logits[i] - most);
-        odds[i] = log(e) - log(i == best ? others : all - e);
-    }
-    return WEFT_OK;
-}
-
-/* Rank 0: the rows of a step, in the order of items. */
-static weft_status write_rows(ingest *g, const float *logits, int64_t rows)
-{
+    ingest *g = self;
     const workload *work = g->network->work;
-    const int64_t classes = work->outputs;
-    for (int64_t i = 0; i < rows; ++i, ++g->done) {
-        const int64_t row = g->row[g->done];
+    for (int64_t i = 0; i < rows; ++i) {
+        const int64_t row = g->row[first + i];
         const char *name = workload_row_name(work, row);
-        weft_status status = odds_of(logits + i * classes, classes, g->odds);
+        const weft_status status = focus_scores_odds(logits + i * classes, classes, g->odds);
         if (status != WEFT_OK) {
             return weft_fail_context(status, "%s: row %lld%s%s: ", work->name, (long long)row, name != NULL ? ", " : "",
                                      name != NULL ? name : "");
         }
         WEFT_TRY(focus_writer_item(g->writer, g->odds, name));
     }
-    log_progress_update(&g->progress, (double)g->done);
+    log_progress_update(&g->progress, (double)(first + rows));
     return WEFT_OK;
-}
-
-static weft_status take_step(void *self, const predicted_rows *rows)
-{
-    ingest *g = self;
-    weft_comm *comm = g->context->comm;
-    const int64_t cells = rows->rows * rows->logits->cols;
-    void *all = NULL;
-    size_t *bytes_of = NULL, bytes = 0;
-    weft_status status = WEFT_OK;
-    if (g->room < cells) {
-        status = weft_realloc((void **)&g->logits, (size_t)cells, sizeof *g->logits, WEFT_MEM_FOCUS);
-        g->room = status == WEFT_OK ? cells : g->room;
-    }
-    status = status == WEFT_OK && cells > 0 ? tensor_download(rows->logits, g->logits) : status;
-    WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
-    WEFT_TRY_GOTO(comm_allgather_bytes(comm, g->logits, (size_t)cells * sizeof *g->logits, &all, &bytes_of), status,
-                  done);
-    for (int r = 0; r < comm_size(comm); ++r) {
-        bytes += bytes_of[r];
-    }
-    if (comm_rank(comm) == 0) {
-        status = write_rows(g, all, (int64_t)(bytes / sizeof *g->logits) / rows->logits->cols);
-    }
-    status = comm_agree(comm, status);
-done:
-    WEFT_FREE_ALL(all, bytes_of);
-    return status;
 }
 
 /* ---- which rows ---- */
@@ -108,13 +52,13 @@ static weft_status check_index(const ingest *g, const focus_index *index, const 
 {
     const workload *work = g->network->work;
     WEFT_CHECK(strcmp(index->head.cheap, hash) == 0, WEFT_ERR_USAGE,
-               "%s: holds scores of another network than " FLAG_FOCUS_CHEAP " %s: name that network, or another "
-               FLAG_FOCUS_INDEX,
+               "%s: holds scores of another network than " FLAG_FOCUS_CHEAP
+               " %s: name that network, or another " FLAG_FOCUS_INDEX,
                g->path, g->network->model->path);
     WEFT_CHECK(named == (index->head.data[0] == '\0') && (named || strcmp(index->head.data, work->hash) == 0),
                WEFT_ERR_USAGE,
-               "%s: is an index of other data than %s; only files with names are added to an index: choose another "
-               FLAG_FOCUS_INDEX,
+               "%s: is an index of other data than %s; only files with names are added to an index: choose "
+               "another " FLAG_FOCUS_INDEX,
                g->path, work->name);
     return WEFT_OK;
 }
@@ -212,10 +156,9 @@ static weft_status score(ingest *g, int64_t kept, focus_ingested *done)
     WEFT_TRY(g->count < p->work->held.total ? predictor_select(p, g->row, g->count) : WEFT_OK);
     const double start = clock_seconds();
     g->progress = log_progress_begin("ingest", p->work->ops->rows, (double)g->count);
-    WEFT_TRY(predictor_run(p, take_step, g));
+    WEFT_TRY(focus_scores_run(p, write_rows, g));
     log_progress_end(&g->progress);
     done->seconds = clock_seconds() - start;
-    assert(!first || g->done == g->count);
     return comm_agree(comm, first ? focus_writer_flush(g->writer) : WEFT_OK);
 }
 
@@ -228,6 +171,6 @@ weft_status focus_ingest(app_context *context, const weft_options *asked, predic
     weft_status status = predictor_open_model(context, asked, model, 1, p);
     status = status == WEFT_OK ? score(&g, option_int(asked, OPT_FOCUS_KEPT), done) : status;
     focus_writer_close(g.writer);
-    WEFT_FREE_ALL(g.row, g.logits, g.odds);
+    WEFT_FREE_ALL(g.row, g.odds);
     return status;
 }

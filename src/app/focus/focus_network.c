@@ -49,8 +49,9 @@ weft_status focus_network_check(const predictor *p)
     WEFT_CHECK(targets->loss == TRAIN_LOSS_XENT, WEFT_ERR_UNSUPPORTED,
                "%s: does not answer with one class for each of the %s, so there is no index of its classes",
                p->model->path, p->work->ops->rows);
-    WEFT_CHECK(targets->outputs <= FOCUS_CLASSES_MAX, WEFT_ERR_UNSUPPORTED, "%s: has %lld classes; an index has at most %d",
-               p->model->path, (long long)targets->outputs, FOCUS_CLASSES_MAX);
+    WEFT_CHECK(targets->outputs <= FOCUS_CLASSES_MAX, WEFT_ERR_UNSUPPORTED,
+               "%s: has %lld classes; an index has at most %d", p->model->path, (long long)targets->outputs,
+               FOCUS_CLASSES_MAX);
     return WEFT_OK;
 }
 

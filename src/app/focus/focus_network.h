@@ -9,7 +9,7 @@
 void focus_network_hash(const predictor *p, char hash[FOCUS_HASH_BYTES]);
 /* WEFT_ERR_UNSUPPORTED unless the network answers with classes, at most FOCUS_CLASSES_MAX of them. p: loaded. */
 weft_status focus_network_check(const predictor *p);
-/* [out] class: the class of this name, or of this number where classes have no names. WEFT_ERR_USAGE: there is none; the
- * message lists the names. `of`: the network or index, for messages. */
+/* [out] class: the class of this name, or of this number where classes have no names. WEFT_ERR_USAGE: there is none;
+ * the message lists the names. `of`: the network or index, for messages. */
 weft_status focus_network_class(const name_list *names, int64_t classes, const char *of, const char *name,
                                 int64_t *class);

@@ -6,7 +6,7 @@
 
 #include "app/table/grid.h"
 #include "base/log.h"
-#include "focus/bounds/calibrate.h"
+#include "focus/bounds/thresholds.h"
 
 /* A sample, and room for it. */
 typedef struct labelled {
@@ -65,9 +65,8 @@ static weft_status label(focus_query *q, labelled *sample)
     const weft_status status = focus_asker_ask(q->asker, once, different);
     weft_free(once);
     for (int64_t i = 0; status == WEFT_OK && i < sample->count; ++i) {
-        sample->label[i] = (focus_label){.code = q->code[sample->item[i]],
-                                         .positive = truth_of(q, sample->item[i]) == 1,
-                                         .mass = sample->mass[i]};
+        sample->label[i] = (focus_label){
+            .code = q->code[sample->item[i]], .positive = truth_of(q, sample->item[i]) == 1, .mass = sample->mass[i]};
     }
     return status;
 }
@@ -94,8 +93,8 @@ static weft_status draw_by_score(focus_query *q)
 {
     labelled sample = {.count = q->labels};
     weft_status status = reserve(&sample, q->labels);
-    status = status == WEFT_OK ? focus_draw_importance(q->code, items_of(q), q->labels, q->seed, (uint32_t)q->asked_class,
-                                                       sample.item, sample.mass)
+    status = status == WEFT_OK ? focus_draw_importance(q->code, items_of(q), q->labels, q->seed,
+                                                       (uint32_t)q->asked_class, sample.item, sample.mass)
                                : status;
     status = status == WEFT_OK ? label(q, &sample) : status;
     if (status == WEFT_OK) {
@@ -159,8 +158,8 @@ static weft_status set_high(focus_query *q, int64_t *item)
 
 /* ---- answers ---- */
 
-/* Of the items from hi on at least the share `precision` is of the class, and answers are at least the share `recall` of
- * all items of it: the interval holds whenever both thresholds do. */
+/* Of the items from hi on at least the share `precision` is of the class, and answers are at least the share `recall`
+ * of all items of it: the interval holds whenever both thresholds do. */
 static void count_answers(focus_query *q)
 {
     int64_t verified = 0, from_high = 0, known_high = 0;

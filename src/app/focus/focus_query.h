@@ -1,9 +1,10 @@
 /*
- * app/focus/focus_query.h: weft focus query: items of a class, found in an index and confirmed by the expensive network.
+ * app/focus/focus_query.h: weft focus query: items of a class, found in an index and confirmed by the expensive
+ * network.
  *
  *      1  the expensive network labels a uniform sample of all items, once for all classes
- *      2  lo: the threshold that keeps the recall (focus/bounds/calibrate.h); where the sample has too few items of the
- *         class, of a second sample that is drawn by the scores
+ *      2  lo: the threshold that keeps the recall (focus/bounds/thresholds.h); where the sample has too few items of
+ *         the class, of a second sample that is drawn by the scores
  *      3  hi: the threshold that keeps the precision, of a sample of the items from lo on
  *      4  the expensive network decides about the items from lo to hi; those from hi on are accepted
  *
@@ -19,7 +20,7 @@
 typedef struct focus_query {
     /* ---- set by the caller ---- */
     focus_asker *asker;
-    int64_t asked_class;  /* of the expensive network */
+    int64_t asked_class; /* of the expensive network */
     double recall, precision, delta;
     int64_t labels, limit;
     uint64_t seed;

@@ -86,8 +86,9 @@ static const option_command commands[] = {
      "mpirun -np 4 weft tune space.toml --data reddit.weft --scheduler fifo --searcher tpe --trials 50\n"
      "weft tune space.toml --data reddit.weft --epochs 100 --run-dir search --resume\n"
      "weft tune --table hpo/hpobench-kc1.npz --searcher tpe --trials 50"},
-    {NULL, "focus", "index data by a cheap network (ingest), and let an expensive one answer from the index (query)",
-     "ingest|query [DATA...]", 1, 4096, "general,data,batches,*,focus,patience",
+    {NULL, "focus", "index data by a cheap network and let an expensive one answer queries from the index",
+     "plan|ingest|query [DATA...]", 1, 4096, "general,data,batches,*,focus,patience",
+     "weft focus plan --data frames/ --cheap small-run,smaller-run --expensive large-run > plans.csv\n"
      "mpirun -np 4 weft focus ingest --data frames/ --cheap small-run --index frames.idx\n"
      "weft focus query --index frames.idx --data frames/ --expensive large-run --class car > cars.csv\n"
      "weft focus query --index frames.idx --data frames/ --expensive large-run --class car --count"},

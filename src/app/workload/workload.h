@@ -330,9 +330,9 @@ struct workload {
     const input_moments *moments;
     const char *const *path; /* [paths] --data at several places, of a trained model; NULL: one place */
     int paths;
-    bool trained;                       /* the caller has a trained model; set before open */
-    const saved_model *answers_with;    /* that model; NULL in training. Set before open */
-    bool scores_training;               /* answers for training rows are wanted, too; set before open */
+    bool trained;                    /* the caller has a trained model; set before open */
+    const saved_model *answers_with; /* that model; NULL in training. Set before open */
+    bool scores_training;            /* answers for training rows are wanted, too; set before open */
     /* [only_count] ids of the rows that are answered for, ascending, the same on every rank; NULL: all rows of an
      * evaluation. Set before plan, and only where ops->answers_some; the caller's, and unchanged while it is built. */
     const int64_t *only;

@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "focus/index/focus_index.h"
-#include "focus/index/index_layout.h"
+#include "focus/index/focus_index_layout.h"
 #include "support/folder.h"
 #include "support/test.h"
 

@@ -1,4 +1,4 @@
-/* focus/index/index_layout.h: bytes of an index (focus/index/focus_index.h), for its reader, writer and tests. */
+/* focus/index/focus_index_layout.h: bytes of an index (focus/index/focus_index.h), for its reader, writer and tests. */
 #pragma once
 
 #include <stddef.h>

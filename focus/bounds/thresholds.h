@@ -1,19 +1,19 @@
 /*
- * focus/bounds/calibrate.h: thresholds on scores that keep a promise about recall or precision.
+ * focus/bounds/thresholds.h: thresholds on scores that keep a promise about recall or precision.
  *
  *      score   low ------------- lo ===================== hi ------------- high
  *              left out             the expensive network     accepted
  *                                   decides
  *
- * `lo` keeps recall: of all positive items, those below it are at most the share 1 - recall. `hi` keeps precision: of the
- * items from it on, at most the share 1 - precision is negative. Each holds with probability 1 - delta over the draw of
+ * `lo` keeps recall: of all positive items, those below it are at most the share 1 - recall. `hi` keeps precision: of
+ * the items from it on, at most the share 1 - precision is negative. Each holds with probability 1 - delta over the draw of
  * the labelled sample, whatever the scores are. The threshold that has the wanted share on the sample itself (the naive
  * quantile) holds in about half of the draws, or in fewer.
  *
- *      recall_exact        a uniform sample; exact for any number of items (focus/bounds/binomial.h); needs 59 positives
- *                          in it for a recall of 0.95 at delta 0.05, 73 at 0.025
- *      recall_importance   a sample drawn by sqrt(score), for rare classes; its bound is that of a normal law, which is
- *                          right for large samples (D. Kang, E. Gan, P. Bailis, T. Hashimoto, Y. Sun, M. Zaharia:
+ *      recall_exact        a uniform sample; exact for any number of items (focus/bounds/binomial.h); needs 59
+ *                          positives in it for a recall of 0.95 at delta 0.05, 72 at 0.025
+ *      recall_importance   a sample drawn by sqrt(score), for rare classes; its bound is that of a normal law, which
+ *                          is right for large samples (D. Kang, E. Gan, P. Bailis, T. Hashimoto, Y. Sun, M. Zaharia:
  *                          Approximate selection with guarantees using proxies. VLDB 13(11), 2020,
  *                          doi:10.14778/3407790.3407804)
  *      precision_exact     a uniform sample of the items from lo on; thresholds are tried in a fixed order until one

@@ -1,5 +1,5 @@
 /*
- * focus/index/index_write.c: makes an index and adds blocks to it; see focus/index/focus_index.h.
+ * focus/index/focus_index_write.c: makes an index and adds blocks to it; see focus/index/focus_index.h.
  *
  * A block is one write and one fdatasync. A write that fails half-way is taken back, so that the file ends with a
  * closed block.
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "focus/index/focus_index.h"
-#include "focus/index/index_layout.h"
+#include "focus/index/focus_index_layout.h"
 #include "io/json.h"
 #include "io/lock.h"
 
@@ -107,7 +107,8 @@ static weft_status write_head(focus_writer *w, const focus_head *head)
     WEFT_CHECK(out != NULL, WEFT_ERR_RESOURCE, "%s: no memory for the head of the index", w->path);
     print_head(out, head);
     const bool whole = fclose(out) == 0;
-    weft_status status = whole ? WEFT_OK : weft_fail(WEFT_ERR_RESOURCE, "%s: no memory for the head of the index", w->path);
+    weft_status status =
+        whole ? WEFT_OK : weft_fail(WEFT_ERR_RESOURCE, "%s: no memory for the head of the index", w->path);
     if (status == WEFT_OK && length > FOCUS_HEAD_MOST - 8) {
         status = weft_fail(WEFT_ERR_USAGE, "%s: the names of %lld classes take %zu bytes; at most %d", w->path,
                            (long long)head->classes, length, FOCUS_HEAD_MOST - 8);
@@ -171,7 +172,8 @@ static weft_status cut_end(focus_writer *w, const focus_index *index)
                "%s: another process has written it since it was read: run the command again", w->path);
     w->bytes = index->bytes;
     w->items = index->items;
-    return index->dropped == 0 || ftruncate(w->fd, (off_t)index->bytes) == 0 ? WEFT_OK : file_fail_output(errno, w->path);
+    return index->dropped == 0 || ftruncate(w->fd, (off_t)index->bytes) == 0 ? WEFT_OK
+                                                                             : file_fail_output(errno, w->path);
 }
 
 weft_status focus_writer_append(const char *path, const focus_index *index, focus_writer **writer)
@@ -228,7 +230,7 @@ static void keep_best(focus_writer *w, const double *log_odds)
         const int64_t place = next_best(w, log_odds, k), class = w->order[place];
         w->order[place] = w->order[k];
         w->order[k] = class;
-        w->class[w->count * w->kept + k] = (uint16_t)class;
+        w->class[w->count * w->kept + k] = (uint16_t) class;
         w->score[w->count * w->kept + k] = focus_code(log_odds[class]);
     }
     for (int64_t i = w->kept; i < w->classes; ++i) {
@@ -255,8 +257,8 @@ static weft_status keep_name(focus_writer *w, const char *name)
 
 weft_status focus_writer_item(focus_writer *w, const double *log_odds, const char *name)
 {
-    WEFT_CHECK(w->items < FOCUS_ITEMS_MAX, WEFT_ERR_USAGE, "%s: holds %d items, the most that an index has: begin another",
-               w->path, FOCUS_ITEMS_MAX);
+    WEFT_CHECK(w->items < FOCUS_ITEMS_MAX, WEFT_ERR_USAGE,
+               "%s: holds %d items, the most that an index has: begin another", w->path, FOCUS_ITEMS_MAX);
     WEFT_TRY(w->named ? keep_name(w, name) : WEFT_OK);
     if (w->kept < w->classes) {
         keep_best(w, log_odds);
@@ -328,7 +330,7 @@ weft_status focus_writer_answers(focus_writer *w, const char *expensive, const i
     uint16_t *classes = (uint16_t *)(items + count);
     for (int64_t i = 0; i < count; ++i) {
         items[i] = (uint32_t)item[i];
-        classes[i] = (uint16_t)class[i];
+        classes[i] = (uint16_t) class[i];
     }
     return close_block(w, FOCUS_KIND_ANSWERS, bytes);
 }

@@ -1,5 +1,5 @@
 /*
- * focus/index/index_read.c: opens an index and reads scores; see focus/index/focus_index.h.
+ * focus/index/focus_index_read.c: opens an index and reads scores; see focus/index/focus_index.h.
  *
  * A block counts if its head and its contents have their checksums. A file that ends inside a block was written by a
  * process that was killed: what is before that block is the index. Everything else that does not fit is damage.
@@ -11,7 +11,7 @@
 #include "base/grow.h"
 #include "base/log.h"
 #include "focus/index/focus_index.h"
-#include "focus/index/index_layout.h"
+#include "focus/index/focus_index_layout.h"
 #include "io/foreign_kind.h"
 #include "io/json.h"
 
@@ -153,8 +153,9 @@ static weft_status read_items(const char *path, int64_t at, const uint8_t *conte
     const uint64_t columns = focus_column_bytes(own.count, (uint64_t)head->kept, (uint64_t)head->classes);
     const bool named = head->data[0] == '\0';
     const uint64_t names = named ? (own.count + (uint64_t)1) * sizeof(uint32_t) : 0;
-    if (own.count < 1 || own.count > FOCUS_BLOCK_ITEMS || own.kept != head->kept || own.first != (uint64_t)block.first ||
-        named != (own.name_bytes > 0) || own.name_bytes > bytes || index->items + own.count > FOCUS_ITEMS_MAX ||
+    if (own.count < 1 || own.count > FOCUS_BLOCK_ITEMS || own.kept != head->kept ||
+        own.first != (uint64_t)block.first || named != (own.name_bytes > 0) || own.name_bytes > bytes ||
+        index->items + own.count > FOCUS_ITEMS_MAX ||
         ((sizeof own + columns + names + own.name_bytes + 7) & ~(uint64_t)7) != bytes) {
         return damaged(path, at, "its counts do not fit its length");
     }
@@ -193,7 +194,8 @@ static weft_status read_answers(const char *path, int64_t at, const uint8_t *con
     memcpy(&own, contents, sizeof own);
     memcpy(hash, own.expensive, sizeof own.expensive);
     const uint64_t each = sizeof(uint32_t) + sizeof(uint16_t);
-    if (own.count < 1 || own.count > (uint64_t)index->items || ((sizeof own + own.count * each + 7) & ~(uint64_t)7) != bytes ||
+    if (own.count < 1 || own.count > (uint64_t)index->items ||
+        ((sizeof own + own.count * each + 7) & ~(uint64_t)7) != bytes ||
         strspn(hash, "0123456789abcdef") != sizeof own.expensive) {
         return damaged(path, at, "its counts do not fit its length");
     }
@@ -229,11 +231,13 @@ static weft_status check_block(const char *path, const file_map *map, int64_t at
         return WEFT_OK;
     }
     memcpy(head, map->data + at, sizeof *head);
-    if (memcmp(head->magic, FOCUS_MAGIC, sizeof head->magic) != 0 || head->own_sum != focus_own_sum(head, (uint64_t)at)) {
+    if (memcmp(head->magic, FOCUS_MAGIC, sizeof head->magic) != 0 ||
+        head->own_sum != focus_own_sum(head, (uint64_t)at)) {
         return damaged(path, at, "its head has another checksum");
     }
     *ended = head->bytes > left - sizeof *head;
-    if (!*ended && (head->bytes % 8 != 0 || head->sum != focus_sum(map->data + at + sizeof *head, head->bytes, (uint64_t)at))) {
+    if (!*ended &&
+        (head->bytes % 8 != 0 || head->sum != focus_sum(map->data + at + sizeof *head, head->bytes, (uint64_t)at))) {
         return damaged(path, at, "its contents have another checksum");
     }
     return WEFT_OK;
@@ -273,7 +277,8 @@ static weft_status read_blocks(const char *path, focus_index *index, int64_t *ro
         at += (int64_t)(sizeof head + head.bytes);
     }
     WEFT_CHECK(at > 0, WEFT_ERR_DATA,
-               "%s: an index whose first block was never closed, so it holds nothing: remove it and make it again", path);
+               "%s: an index whose first block was never closed, so it holds nothing: remove it and make it again",
+               path);
     index->bytes = at;
     index->dropped = (int64_t)map->size - at;
     if (index->dropped > 0) {

@@ -1,5 +1,5 @@
-/* focus/bounds/calibrate.c: see focus/bounds/calibrate.h. */
-#include "focus/bounds/calibrate.h"
+/* focus/bounds/thresholds.c: see focus/bounds/thresholds.h. */
+#include "focus/bounds/thresholds.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -154,7 +154,8 @@ weft_status focus_draw_importance(const uint16_t *code, int64_t items, int64_t c
     }
     const double all = sum[items - 1];
     for (int64_t i = 0; i < count; ++i) {
-        const philox_block block = philox4x32(philox_counter(IMPORTANCE_DRAW, (uint64_t)i, WEFT_RNG_FOCUS, class), seed);
+        const philox_block block =
+            philox4x32(philox_counter(IMPORTANCE_DRAW, (uint64_t)i, WEFT_RNG_FOCUS, class), seed);
         const double u = philox_uniform_double(block.word[0], block.word[1]);
         int64_t low = 0, high = items - 1;
         while (low < high) {

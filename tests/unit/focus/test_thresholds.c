@@ -6,7 +6,7 @@
 
 #include "base/philox.h"
 #include "focus/bounds/binomial.h"
-#include "focus/bounds/calibrate.h"
+#include "focus/bounds/thresholds.h"
 #include "focus/index/focus_index.h"
 #include "support/test.h"
 

@@ -1,0 +1,259 @@
+/*
+ * app/focus/focus_front.c: see app/focus/focus_front.h.
+ *
+ * Figures are sums over the classes that the sample has: a class with many items counts for much in recall and
+ * precision, and numbers of runs are means over classes.
+ */
+#include "app/focus/focus_front.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "app/focus/focus_scores.h"
+#include "app/predict/predictions.h"
+#include "focus/bounds/thresholds.h"
+#include "focus/index/focus_index.h"
+
+/* Sums over classes. */
+typedef struct tally {
+    double hits, positives, answers, runs;
+} tally;
+
+typedef struct front {
+    const front_sample *sample;
+    const front_goal *goal;
+    int64_t *place; /* [uniforms + judges] of rows in the sample: those that set thresholds, then those that judge */
+    int64_t judges; /* rows of the runs; without runs the uniform ones judge, too */
+    int32_t *truth; /* [rows] class by the expensive network */
+    uint16_t *code; /* [rows, classes] of the cheap network at hand */
+    focus_label *label; /* [uniforms] */
+    focus_plan *plan;
+} front;
+
+/* ---- the sample ---- */
+
+static int by_number(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static int64_t place_of(const front_sample *s, int64_t row)
+{
+    const int64_t *found = bsearch(&row, s->row, (size_t)s->rows, sizeof row, by_number);
+    assert(found != NULL);
+    return found - s->row;
+}
+
+static weft_status prepare(front *f)
+{
+    const front_sample *s = f->sample;
+    const front_network *large = &s->network[0];
+    f->judges = s->runs > 0 ? s->runs * FRONT_RUN : s->uniforms;
+    WEFT_TRY(WEFT_NEW(&f->place, s->uniforms + f->judges, WEFT_MEM_FOCUS));
+    WEFT_TRY(WEFT_NEW(&f->truth, s->rows, WEFT_MEM_FOCUS));
+    WEFT_TRY(WEFT_NEW(&f->code, s->rows * large->classes, WEFT_MEM_FOCUS));
+    WEFT_TRY(WEFT_NEW(&f->label, s->uniforms, WEFT_MEM_FOCUS));
+    for (int64_t i = 0; i < s->uniforms; ++i) {
+        f->place[i] = place_of(s, s->uniform[i]);
+    }
+    for (int64_t i = 0; i < f->judges; ++i) {
+        f->place[s->uniforms + i] =
+            s->runs > 0 ? place_of(s, s->run[i / FRONT_RUN] * FRONT_RUN + i % FRONT_RUN) : f->place[i];
+    }
+    for (int64_t i = 0; i < s->rows; ++i) {
+        f->truth[i] = predictions_class(large->logits + i * large->classes, large->classes);
+    }
+    return WEFT_OK;
+}
+
+/* Returns true if any row of the sample is of the class. */
+static bool has_class(const front *f, int64_t class)
+{
+    for (int64_t i = 0; i < f->sample->rows; ++i) {
+        if (f->truth[i] == class) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- cheap networks ---- */
+
+static weft_status score(front *f, const front_network *n)
+{
+    double *odds = NULL;
+    weft_status status = WEFT_NEW(&odds, n->classes, WEFT_MEM_FOCUS);
+    for (int64_t i = 0; status == WEFT_OK && i < n->rows; ++i) {
+        status = focus_scores_odds(n->logits + i * n->classes, n->classes, odds);
+        for (int64_t c = 0; status == WEFT_OK && c < n->classes; ++c) {
+            f->code[i * n->classes + c] = focus_code(odds[c]);
+        }
+    }
+    weft_free(odds);
+    return status;
+}
+
+/* Thresholds of a class, as a query sets them, but hi by those of the uniform sample from lo on. */
+static void set_thresholds(const front *f, int64_t class, int64_t classes, int32_t *lo, int32_t *hi)
+{
+    const front_sample *s = f->sample;
+    int64_t candidates = 0;
+    for (int64_t i = 0; i < s->uniforms; ++i) {
+        const int64_t at = f->place[i];
+        f->label[i] = (focus_label){.code = f->code[at * classes + class], .positive = f->truth[at] == class};
+    }
+    (void)focus_recall_exact(f->label, s->uniforms, f->goal->recall, f->goal->delta / 2.0, lo);
+    while (candidates < s->uniforms && f->label[s->uniforms - 1 - candidates].code >= *lo) {
+        ++candidates; /* the sample is sorted by now */
+    }
+    focus_precision_exact(f->label + s->uniforms - candidates, candidates, f->goal->precision, f->goal->delta / 2.0,
+                          hi);
+}
+
+static void judge(const front *f, int64_t class, int64_t classes, int32_t lo, int32_t hi, tally *sum)
+{
+    double asked = 0.0;
+    for (int64_t i = 0; i < f->judges; ++i) {
+        const int64_t at = f->place[f->sample->uniforms + i];
+        const int32_t code = f->code[at * classes + class];
+        const bool positive = f->truth[at] == class;
+        sum->positives += positive;
+        sum->hits += positive && code >= lo;
+        sum->answers += code >= hi || (positive && code >= lo);
+        asked += code >= lo && code < hi;
+    }
+    sum->runs += asked / (double)f->judges * (double)f->sample->items;
+}
+
+static double ratio(double part, double whole)
+{
+    return whole > 0.0 ? part / whole : 1.0;
+}
+
+static double agreement(const front *f, const front_network *n)
+{
+    int64_t same = 0;
+    for (int64_t i = 0; i < f->judges; ++i) {
+        const int64_t at = f->place[f->sample->uniforms + i];
+        same += predictions_class(n->logits + at * n->classes, n->classes) == f->truth[at];
+    }
+    return ratio((double)same, (double)f->judges);
+}
+
+static void add(front *f, const focus_plan_row *row)
+{
+    assert(f->plan->count < FOCUS_PLANS_MAX);
+    f->plan->row[f->plan->count++] = *row;
+}
+
+static weft_status plan_cheap(front *f, const front_network *n)
+{
+    tally sum = {.hits = 0.0};
+    int classes = 0;
+    WEFT_TRY(score(f, n));
+    for (int64_t c = 0; c < n->classes; ++c) {
+        int32_t lo, hi;
+        if (has_class(f, c)) {
+            set_thresholds(f, c, n->classes, &lo, &hi);
+            judge(f, c, n->classes, lo, hi, &sum);
+            ++classes;
+        }
+    }
+    f->plan->classes = classes;
+    add(f, &(focus_plan_row){.plan = "cheap",
+                             .network = n->path,
+                             .agreement = agreement(f, n),
+                             .ingest_mflop = n->flops / 1e6,
+                             .ingest_ms = n->seconds * 1e3,
+                             .query_runs = sum.runs / (double)classes,
+                             .recall = ratio(sum.hits, sum.positives),
+                             .precision = ratio(sum.hits, sum.answers)});
+    return WEFT_OK;
+}
+
+/* ---- plans without a cheap network ---- */
+
+static void plan_everything(front *f)
+{
+    add(f, &(focus_plan_row){.plan = "everything",
+                             .network = f->sample->network[0].path,
+                             .agreement = 1.0,
+                             .query_runs = (double)f->sample->items,
+                             .recall = 1.0,
+                             .precision = 1.0});
+}
+
+/* An item has the class of the last one before it that the network ran on. Of each class all answers count, so that
+ * recall and precision are the share of right answers. */
+static void plan_strides(front *f)
+{
+    static const char *const names[FRONT_STRIDES] = {"every 2nd", "every 4th", "every 8th", "every 16th", "every 32nd"};
+    for (int k = 0; k < FRONT_STRIDES && f->sample->runs > 0; ++k) {
+        const int64_t stride = (int64_t)2 << k;
+        double right = 0.0;
+        for (int64_t i = 0; i < f->judges; ++i) {
+            const int64_t *place = f->place + f->sample->uniforms;
+            right += f->truth[place[i]] == f->truth[place[i - i % stride]];
+        }
+        const double share = right / (double)f->judges;
+        add(f, &(focus_plan_row){.plan = names[k],
+                                 .network = f->sample->network[0].path,
+                                 .agreement = share,
+                                 .query_runs = (double)((f->sample->items + stride - 1) / stride),
+                                 .recall = share,
+                                 .precision = share});
+    }
+}
+
+/* ---- comparison ---- */
+
+static bool dominates(const focus_plan_row *a, const focus_plan_row *b)
+{
+    const bool as_good = a->ingest_ms <= b->ingest_ms && a->query_runs <= b->query_runs && a->recall >= b->recall &&
+                         a->precision >= b->precision;
+    const bool better = a->ingest_ms < b->ingest_ms || a->query_runs < b->query_runs || a->recall > b->recall ||
+                        a->precision > b->precision;
+    return as_good && better;
+}
+
+/* The plan that reaches both targets in the least time of one ingest and one query is chosen; running on everything
+ * always reaches them. */
+static void compare(front *f)
+{
+    focus_plan *plan = f->plan;
+    int chosen = -1;
+    for (int i = 0; i < plan->count; ++i) {
+        focus_plan_row *row = &plan->row[i];
+        row->seconds = row->ingest_ms / 1e3 * (double)plan->items + row->query_runs * f->sample->network[0].seconds;
+        row->meets = row->recall >= f->goal->recall && row->precision >= f->goal->precision;
+        row->front = true;
+        for (int k = 0; k < plan->count; ++k) {
+            row->front = row->front && !dominates(&plan->row[k], row);
+        }
+        chosen = row->meets && (chosen < 0 || row->seconds < plan->row[chosen].seconds) ? i : chosen;
+    }
+    plan->row[chosen].chosen = true;
+}
+
+weft_status front_make(const front_sample *sample, const front_goal *goal, focus_plan *plan)
+{
+    front f = {.sample = sample, .goal = goal, .plan = plan};
+    plan->items = sample->items;
+    plan->labels = sample->rows;
+    if (sample->network[0].logits == NULL) {
+        return WEFT_OK; /* another rank */
+    }
+    weft_status status = prepare(&f);
+    for (int i = 1; status == WEFT_OK && i < sample->networks; ++i) {
+        status = plan_cheap(&f, &sample->network[i]);
+    }
+    if (status == WEFT_OK) {
+        plan_everything(&f);
+        plan_strides(&f);
+        compare(&f);
+    }
+    WEFT_FREE_ALL(f.place, f.truth, f.code, f.label);
+    return status;
+}

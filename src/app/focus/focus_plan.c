@@ -1,0 +1,162 @@
+/* app/focus/focus_plan.c: see app/focus/focus_plan.h. Networks answer here; plans are compared in focus_front.c. */
+#include "app/focus/focus_plan.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/focus/focus_front.h"
+#include "app/focus/focus_network.h"
+#include "app/focus/focus_scores.h"
+#include "base/clock.h"
+#include "focus/bounds/thresholds.h"
+#include "hal/hal.h"
+
+/* What a network says of the sample, and what that cost. */
+typedef struct planner {
+    app_context *context;
+    const weft_options *asked;
+    front_sample sample; /* the same on every rank */
+} planner;
+
+/* ---- the sample ---- */
+
+static int by_number(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Uniform rows first, then runs of consecutive ones; `row` is all of them, each once. */
+static weft_status draw(planner *s, int64_t items)
+{
+    front_sample *f = &s->sample;
+    const int64_t labels = option_int(s->asked, OPT_FOCUS_LABELS), runs = items / FRONT_RUN;
+    const uint64_t seed = (uint64_t)option_int(s->asked, OPT_FOCUS_SEED);
+    f->items = items;
+    WEFT_TRY(WEFT_NEW(&f->uniform, labels, WEFT_MEM_FOCUS));
+    WEFT_TRY(WEFT_NEW(&f->row, labels + FRONT_RUNS * FRONT_RUN, WEFT_MEM_FOCUS));
+    f->uniforms = focus_draw_uniform(items, labels, seed, FOCUS_NO_CLASS, f->uniform);
+    f->runs = focus_draw_uniform(runs, FRONT_RUNS, seed, FOCUS_NO_CLASS, f->run);
+    memcpy(f->row, f->uniform, (size_t)f->uniforms * sizeof *f->row);
+    f->rows = f->uniforms;
+    for (int64_t r = 0; r < f->runs * FRONT_RUN; ++r) {
+        f->row[f->rows++] = f->run[r / FRONT_RUN] * FRONT_RUN + r % FRONT_RUN;
+    }
+    qsort(f->row, (size_t)f->rows, sizeof *f->row, by_number);
+    int64_t once = 0;
+    for (int64_t i = 0; i < f->rows; ++i) {
+        if (once == 0 || f->row[once - 1] != f->row[i]) {
+            f->row[once++] = f->row[i];
+        }
+    }
+    f->rows = once;
+    return WEFT_OK;
+}
+
+/* ---- a network ---- */
+
+static weft_status take_logits(void *self, int64_t first, int64_t rows, const float *logits, int64_t classes)
+{
+    front_network *n = self;
+    if (n->logits == NULL) {
+        WEFT_TRY(WEFT_NEW(&n->logits, n->rows * classes, WEFT_MEM_FOCUS));
+    }
+    memcpy(n->logits + first * classes, logits, (size_t)(rows * classes) * sizeof *logits);
+    return WEFT_OK;
+}
+
+/* Names and numbers of classes are those of the expensive network. */
+static weft_status check_classes(const planner *s, const predictor *p)
+{
+    const front_network *large = &s->sample.network[0];
+    WEFT_CHECK(
+        s->sample.networks == 0 || large->classes == p->work->outputs, WEFT_ERR_USAGE,
+        "%s: answers with %lld classes, and the expensive network with %lld: a plan compares networks of the same "
+        "classes",
+        p->model->path, (long long)p->work->outputs, (long long)large->classes);
+    return WEFT_OK;
+}
+
+static weft_status answer(planner *s, predictor *p, const char *path)
+{
+    front_network *n = &s->sample.network[s->sample.networks];
+    weft_comm *comm = s->context->comm;
+    WEFT_TRY(predictor_open_model(s->context, s->asked, path, 1, p));
+    WEFT_TRY(predictor_load(p, true));
+    WEFT_TRY(focus_network_check(p));
+    WEFT_TRY(check_classes(s, p));
+    if (s->sample.networks == 0) {
+        WEFT_CHECK(p->work->held.total > 1, WEFT_ERR_DATA, "%s: has %lld %s, too few for a plan", p->work->name,
+                   (long long)p->work->held.total, p->work->ops->rows);
+        WEFT_TRY(comm_agree(comm, draw(s, p->work->held.total)));
+    }
+    WEFT_CHECK(p->work->held.total == s->sample.items, WEFT_ERR_INTERNAL, "%s: another number of rows", p->work->name);
+    n->rows = s->sample.rows;
+    n->classes = p->work->outputs;
+    WEFT_TRY(predictor_select(p, s->sample.row, s->sample.rows));
+    double cost[2] = {-hal_cost_of_thread()->flops, -clock_seconds()};
+    WEFT_TRY(focus_scores_run(p, take_logits, n));
+    cost[0] += hal_cost_of_thread()->flops;
+    cost[1] += clock_seconds();
+    WEFT_TRY(comm_allreduce(comm, &cost[0], 1, WEFT_DTYPE_F64, COMM_SUM));
+    n->flops = cost[0] / (double)n->rows;
+    n->seconds = cost[1] / (double)n->rows;
+    n->path = path;
+    s->sample.networks++;
+    return WEFT_OK;
+}
+
+/* ---- all of them ---- */
+
+/* [in, out] text: a copy of the list, cut at its commas. [out] path: its parts. */
+static weft_status cut_list(char *text, const char *path[FRONT_NETWORKS], int *count)
+{
+    for (char *at = text; at != NULL;) {
+        char *comma = strchr(at, ',');
+        WEFT_CHECK(*count < FRONT_NETWORKS, WEFT_ERR_USAGE, FLAG_FOCUS_CHEAP ": at most %d networks",
+                   FRONT_NETWORKS - 1);
+        path[(*count)++] = at;
+        if (comma != NULL) {
+            *comma++ = '\0';
+        }
+        at = comma;
+    }
+    return WEFT_OK;
+}
+
+static weft_status answer_each(planner *s, predictor *p, const char *const *path, int count)
+{
+    for (int i = 0; i < count; ++i) {
+        if (i > 0) {
+            predictor_close(p);
+        }
+        WEFT_TRY(answer(s, p, path[i]));
+    }
+    return WEFT_OK;
+}
+
+weft_status focus_plan_make(app_context *context, const weft_options *asked, predictor *p, focus_plan *plan)
+{
+    planner s = {.context = context, .asked = asked};
+    const char *path[FRONT_NETWORKS] = {option_text(asked, OPT_FOCUS_EXPENSIVE)};
+    int count = 1;
+    WEFT_CHECK(path[0][0] != '\0', WEFT_ERR_USAGE,
+               FLAG_FOCUS_EXPENSIVE " is missing: name the trained network whose answers count");
+    WEFT_CHECK(option_text(asked, OPT_FOCUS_CHEAP)[0] != '\0', WEFT_ERR_USAGE,
+               FLAG_FOCUS_CHEAP " is missing: name trained networks to compare, separated by commas");
+    WEFT_TRY(file_path(plan->cheap, "%s", option_text(asked, OPT_FOCUS_CHEAP)));
+    WEFT_TRY(cut_list(plan->cheap, path, &count));
+    weft_status status = answer_each(&s, p, path, count);
+    if (status == WEFT_OK) {
+        const front_goal goal = {.recall = option_real(asked, OPT_FOCUS_RECALL),
+                                 .precision = option_real(asked, OPT_FOCUS_PRECISION),
+                                 .delta = 1.0 - option_real(asked, OPT_FOCUS_CONFIDENCE)};
+        status = comm_agree(context->comm, front_make(&s.sample, &goal, plan));
+    }
+    for (int i = 0; i < FRONT_NETWORKS; ++i) {
+        weft_free(s.sample.network[i].logits);
+    }
+    WEFT_FREE_ALL(s.sample.uniform, s.sample.row);
+    return status;
+}

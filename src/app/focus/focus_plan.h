@@ -1,0 +1,38 @@
+/*
+ * app/focus/focus_plan.h: weft focus plan: what cheap networks cost at ingest and queries cost then, on labelled samples.
+ *
+ * All networks answer for two samples of the data: N items that are drawn uniformly, and runs of consecutive ones. Half
+ * of the drawn ones set thresholds as a query does, the others, and no item of the first half, say what recall and
+ * precision came of them and how many items would reach the expensive network. Beside the cheap networks stand two
+ * plans without any: the expensive network on everything, and on every s-th item, whose answer stands for the items up
+ * to the next one; runs of consecutive items say how often that is right.
+ */
+#pragma once
+
+#include "app/predict/predictor.h"
+#include "app/table/grid.h"
+
+enum { FOCUS_PLANS_MAX = 32 };
+
+/* clang-format off */
+#define FOCUS_PLAN_ROW(C)                                                                                              \
+    C(TEXT, plan, true) C(TEXT, network, true) C(REAL, agreement, true) C(REAL, ingest_mflop, true)                    \
+    C(REAL, ingest_ms, true) C(REAL, query_runs, true) C(REAL, recall, true) C(REAL, precision, true)                  \
+    C(REAL, seconds, true) C(BOOL, meets, true) C(BOOL, front, true) C(BOOL, chosen, true)
+/* clang-format on */
+TABLE_ROW(focus_plan_row, FOCUS_PLAN_ROW);
+
+typedef struct focus_plan {
+    char cheap[FILE_PATH_MAX]; /* names of the networks in `row`, each with its NUL */
+    focus_plan_row row[FOCUS_PLANS_MAX];
+    int count;
+    int64_t items, labels; /* of the data; that the expensive network ran on for the plan */
+    int classes;           /* that the figures are means of */
+} focus_plan;
+
+/*
+ * Networks of --cheap, separated by commas, and --expensive on --data; p: used for one after the other, the last one
+ * stays open for the caller to close. [out] plan: on rank 0. WEFT_ERR_USAGE: an option is missing, or networks do not
+ * have the same classes. Collective.
+ */
+weft_status focus_plan_make(app_context *context, const weft_options *asked, predictor *p, focus_plan *plan);
