@@ -6,9 +6,9 @@
  *                                   decides
  *
  * `lo` keeps recall: of all positive items, those below it are at most the share 1 - recall. `hi` keeps precision: of
- * the items from it on, at most the share 1 - precision is negative. Each holds with probability 1 - delta over the draw of
- * the labelled sample, whatever the scores are. The threshold that has the wanted share on the sample itself (the naive
- * quantile) holds in about half of the draws, or in fewer.
+ * the items from it on, at most the share 1 - precision is negative. Each holds with probability 1 - delta over the
+ * draw of the labelled sample, whatever the scores are. The threshold that has the wanted share on the sample itself
+ * (the naive quantile) holds in about half of the draws, or in fewer.
  *
  *      recall_exact        a uniform sample; exact for any number of items (focus/bounds/binomial.h); needs 59
  *                          positives in it for a recall of 0.95 at delta 0.05, 72 at 0.025

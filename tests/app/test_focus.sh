@@ -90,7 +90,11 @@ done
 plan=(plan --data planned --cheap small --expensive large --labels 300)
 ok focus "${plan[@]}"
 check plan out small-planned large-planned
-cut -d, -f1-4,6-8 out >one.csv
+cmp out large/focus/front.csv || fail "front.csv is another"
+ok "$weft" report large
+grep -q "Milliseconds of ingest an item" large/report.html && ! grep -q "is left out" large/report.html ||
+    fail "the report does not draw the plan"
+cut -d, -f1-4,6-8 large/focus/front.csv >one.csv
 ok ranks 2 "$weft" focus "${plan[@]}" "${options[@]}"
 cut -d, -f1-4,6-8 out | cmp - one.csv || fail "2 ranks plan otherwise"
 

@@ -129,20 +129,17 @@ static weft_status run(model_job *job, void *self)
     }
 }
 
-static weft_status print_plan(const focus_plan *plan)
+static weft_status print_plan(const focus_plan *plan, const weft_options *o)
 {
-    table_grid grid = {.name = "plans", .column = focus_plan_row_columns, .columns = TABLE_COLUMNS(focus_plan_row)};
-    weft_status status = WEFT_OK;
+    char folder[FILE_PATH_MAX];
     log_info("plans for %lld items by answers of all networks for %lld; figures are means over %d classes",
              (long long)plan->items, (long long)plan->labels, plan->classes);
-    for (int i = 0; i < plan->count && status == WEFT_OK; ++i) {
-        status = table_grid_add_row(&grid, &plan->row[i]);
+    WEFT_TRY(focus_plan_write(plan, option_text(o, OPT_FOCUS_EXPENSIVE), folder));
+    if (folder[0] != '\0') {
+        log_info("%s/front.csv holds these lines; weft report %s draws them", folder,
+                 option_text(o, OPT_FOCUS_EXPENSIVE));
     }
-    if (status == WEFT_OK) {
-        table_grid_print(stdout, NULL, &grid, NULL, TABLE_CSV);
-    }
-    table_grid_free(&grid);
-    return status;
+    return focus_plan_print(stdout, plan);
 }
 
 static void print_answers(const focus_work *w, const weft_options *o, const char *title)
@@ -163,7 +160,7 @@ static weft_status print(const model_job *job, void *self)
     const workload_ops *ops = job->predictor.work->ops;
     switch (w->action) {
     case FOCUS_PLAN:
-        return print_plan(&w->plan);
+        return print_plan(&w->plan, job->asked);
     case FOCUS_INGEST:
         printf("index: %s\nadded: %lld of %lld %s in %.3f s\n",
                escape_say(option_text(job->asked, OPT_FOCUS_INDEX)).text, (long long)w->ingested.added,

@@ -27,7 +27,8 @@ typedef struct front {
     int64_t judges; /* rows of the runs; without runs the uniform ones judge, too */
     int32_t *truth; /* [rows] class by the expensive network */
     uint16_t *code; /* [rows, classes] of the cheap network at hand */
-    focus_label *label; /* [uniforms] */
+    focus_label *label;    /* [uniforms] */
+    focus_label *repeated; /* [goal->labels] */
     focus_plan *plan;
 } front;
 
@@ -55,6 +56,7 @@ static weft_status prepare(front *f)
     WEFT_TRY(WEFT_NEW(&f->truth, s->rows, WEFT_MEM_FOCUS));
     WEFT_TRY(WEFT_NEW(&f->code, s->rows * large->classes, WEFT_MEM_FOCUS));
     WEFT_TRY(WEFT_NEW(&f->label, s->uniforms, WEFT_MEM_FOCUS));
+    WEFT_TRY(WEFT_NEW(&f->repeated, f->goal->labels, WEFT_MEM_FOCUS));
     for (int64_t i = 0; i < s->uniforms; ++i) {
         f->place[i] = place_of(s, s->uniform[i]);
     }
@@ -95,36 +97,62 @@ static weft_status score(front *f, const front_network *n)
     return status;
 }
 
-/* Thresholds of a class, as a query sets them, but hi by those of the uniform sample from lo on. */
-static void set_thresholds(const front *f, int64_t class, int64_t classes, int32_t *lo, int32_t *hi)
+/* What a query of a class would do. */
+typedef struct class_plan {
+    int32_t lo, hi;
+    double candidates, labelled; /* items from lo on, and those of them that a query labels to set hi */
+} class_plan;
+
+/* hi as a query would set it on a sample of its size, if that had the labels of the candidates in the uniform sample:
+ * they are taken several times over, which is a forecast and no promise. */
+static void forecast_high(const front *f, int64_t candidates, class_plan *c)
 {
     const front_sample *s = f->sample;
+    const focus_label *of = f->label + s->uniforms - candidates;
+    const int64_t wanted = (int64_t)c->labelled;
+    for (int64_t i = 0; i < wanted; ++i) {
+        f->repeated[i] = of[i * candidates / wanted];
+    }
+    focus_precision_exact(f->repeated, wanted, f->goal->precision, f->goal->delta / 2.0, &c->hi);
+}
+
+static class_plan plan_class(const front *f, int64_t class, int64_t classes)
+{
+    const front_sample *s = f->sample;
+    class_plan c = {.hi = FOCUS_NONE};
     int64_t candidates = 0;
     for (int64_t i = 0; i < s->uniforms; ++i) {
         const int64_t at = f->place[i];
         f->label[i] = (focus_label){.code = f->code[at * classes + class], .positive = f->truth[at] == class};
     }
-    (void)focus_recall_exact(f->label, s->uniforms, f->goal->recall, f->goal->delta / 2.0, lo);
-    while (candidates < s->uniforms && f->label[s->uniforms - 1 - candidates].code >= *lo) {
+    (void)focus_recall_exact(f->label, s->uniforms, f->goal->recall, f->goal->delta / 2.0, &c.lo);
+    while (candidates < s->uniforms && f->label[s->uniforms - 1 - candidates].code >= c.lo) {
         ++candidates; /* the sample is sorted by now */
     }
-    focus_precision_exact(f->label + s->uniforms - candidates, candidates, f->goal->precision, f->goal->delta / 2.0,
-                          hi);
+    c.candidates = (double)candidates / (double)s->uniforms * (double)s->items;
+    c.labelled = fmin(c.candidates, (double)f->goal->labels);
+    if (c.candidates > c.labelled) {
+        forecast_high(f, candidates, &c);
+    }
+    return c;
 }
 
-static void judge(const front *f, int64_t class, int64_t classes, int32_t lo, int32_t hi, tally *sum)
+static void judge(const front *f, int64_t class, int64_t classes, tally *sum)
 {
-    double asked = 0.0;
+    const class_plan c = plan_class(f, class, classes);
+    double between = 0.0;
     for (int64_t i = 0; i < f->judges; ++i) {
         const int64_t at = f->place[f->sample->uniforms + i];
         const int32_t code = f->code[at * classes + class];
         const bool positive = f->truth[at] == class;
         sum->positives += positive;
-        sum->hits += positive && code >= lo;
-        sum->answers += code >= hi || (positive && code >= lo);
-        asked += code >= lo && code < hi;
+        sum->hits += positive && code >= c.lo;
+        sum->answers += code >= c.hi || (positive && code >= c.lo);
+        between += code >= c.lo && code < c.hi;
     }
-    sum->runs += asked / (double)f->judges * (double)f->sample->items;
+    /* Some of those between the thresholds are labelled already. */
+    const double items = between / (double)f->judges * (double)f->sample->items;
+    sum->runs += c.labelled + (c.candidates > 0.0 ? items * (1.0 - c.labelled / c.candidates) : 0.0);
 }
 
 static double ratio(double part, double whole)
@@ -154,10 +182,8 @@ static weft_status plan_cheap(front *f, const front_network *n)
     int classes = 0;
     WEFT_TRY(score(f, n));
     for (int64_t c = 0; c < n->classes; ++c) {
-        int32_t lo, hi;
         if (has_class(f, c)) {
-            set_thresholds(f, c, n->classes, &lo, &hi);
-            judge(f, c, n->classes, lo, hi, &sum);
+            judge(f, c, n->classes, &sum);
             ++classes;
         }
     }
@@ -198,10 +224,11 @@ static void plan_strides(front *f)
             right += f->truth[place[i]] == f->truth[place[i - i % stride]];
         }
         const double share = right / (double)f->judges;
+        const int64_t runs = (f->sample->items + stride - 1) / stride;
         add(f, &(focus_plan_row){.plan = names[k],
                                  .network = f->sample->network[0].path,
                                  .agreement = share,
-                                 .query_runs = (double)((f->sample->items + stride - 1) / stride),
+                                 .query_runs = (double)runs,
                                  .recall = share,
                                  .precision = share});
     }
@@ -254,6 +281,6 @@ weft_status front_make(const front_sample *sample, const front_goal *goal, focus
         plan_strides(&f);
         compare(&f);
     }
-    WEFT_FREE_ALL(f.place, f.truth, f.code, f.label);
+    WEFT_FREE_ALL(f.place, f.truth, f.code, f.label, f.repeated);
     return status;
 }

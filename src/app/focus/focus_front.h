@@ -31,6 +31,7 @@ typedef struct front_sample {
 
 typedef struct front_goal {
     double recall, precision, delta;
+    int64_t labels; /* of a class, that a query sets hi by */
 } front_goal;
 
 /* Rank 0; the others return at once. Names of networks stay those of the sample's paths. Not collective. */

@@ -1,8 +1,8 @@
 /*
  * app/focus/focus_ingest.c: see app/focus/focus_ingest.h.
  *
- * All ranks compute, and rank 0 writes. An index that is there is gone on with: by the names of items, or behind the last row of data
- * without names.
+ * All ranks compute, and rank 0 writes. An index that is there is gone on with: by the names of items, or behind the
+ * last row of data without names.
  */
 #include "app/focus/focus_ingest.h"
 

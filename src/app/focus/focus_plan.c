@@ -151,7 +151,8 @@ weft_status focus_plan_make(app_context *context, const weft_options *asked, pre
     if (status == WEFT_OK) {
         const front_goal goal = {.recall = option_real(asked, OPT_FOCUS_RECALL),
                                  .precision = option_real(asked, OPT_FOCUS_PRECISION),
-                                 .delta = 1.0 - option_real(asked, OPT_FOCUS_CONFIDENCE)};
+                                 .delta = 1.0 - option_real(asked, OPT_FOCUS_CONFIDENCE),
+                                 .labels = (option_int(asked, OPT_FOCUS_LABELS) + 1) / 2};
         status = comm_agree(context->comm, front_make(&s.sample, &goal, plan));
     }
     for (int i = 0; i < FRONT_NETWORKS; ++i) {

@@ -1,5 +1,6 @@
 /*
- * app/focus/focus_plan.h: weft focus plan: what cheap networks cost at ingest and queries cost then, on labelled samples.
+ * app/focus/focus_plan.h: weft focus plan: what cheap networks cost at ingest and queries cost then, on labelled
+ * samples.
  *
  * All networks answer for two samples of the data: N items that are drawn uniformly, and runs of consecutive ones. Half
  * of the drawn ones set thresholds as a query does, the others, and no item of the first half, say what recall and
@@ -12,7 +13,7 @@
 #include "app/predict/predictor.h"
 #include "app/table/grid.h"
 
-enum { FOCUS_PLANS_MAX = 32 };
+enum { FOCUS_PLANS_MAX = 32, FOCUS_PLAN_NAME_BYTES = 96 };
 
 /* clang-format off */
 #define FOCUS_PLAN_ROW(C)                                                                                              \
@@ -36,3 +37,9 @@ typedef struct focus_plan {
  * have the same classes. Collective.
  */
 weft_status focus_plan_make(app_context *context, const weft_options *asked, predictor *p, focus_plan *plan);
+
+/* The plan as CSV: a line for each row. WEFT_ERR_RESOURCE. */
+weft_status focus_plan_print(FILE *out, const focus_plan *plan);
+/* Writes front.csv and plan.json into the folder `focus` of the expensive network's run folder, in the place of an
+ * earlier plan. [out] folder: "" where the network has no run folder, and nothing is written. Rank 0. */
+weft_status focus_plan_write(const focus_plan *plan, const char *run, char folder[FILE_PATH_MAX]);

@@ -184,7 +184,7 @@ static weft_status open_search(run_record *run, const char *path)
 weft_status record_open(const char *folder, run_record *run)
 {
     char search[FILE_PATH_MAX], manifest[FILE_PATH_MAX], summary[FILE_PATH_MAX], metrics[FILE_PATH_MAX],
-        explain[FILE_PATH_MAX];
+        explain[FILE_PATH_MAX], plan[FILE_PATH_MAX];
     memset(run, 0, sizeof *run);
     WEFT_TRY(file_path(run->folder, "%s", folder));
     WEFT_TRY(file_path(search, "%s/search.json", folder));
@@ -195,6 +195,7 @@ weft_status record_open(const char *folder, run_record *run)
     WEFT_TRY(file_path(summary, "%s/summary.json", folder));
     WEFT_TRY(file_path(metrics, "%s/metrics.jsonl", folder));
     WEFT_TRY(file_path(explain, "%s/explain/explain.json", folder));
+    WEFT_TRY(file_path(plan, "%s/focus/plan.json", folder));
     WEFT_CHECK(file_exists(manifest) || file_exists(summary) || file_exists(metrics), WEFT_ERR_NOINPUT,
                "%s: no run there (run.json, summary.json and metrics.jsonl are missing): name a folder that weft train "
                "wrote with --run-dir",
@@ -220,6 +221,10 @@ weft_status record_open(const char *folder, run_record *run)
         WEFT_TRY(remember(run, json_read_object(explain, DOCUMENT_MAX, &run->explain_document, &run->explanation),
                           "explain/explain.json cannot be used: "));
     }
+    if (file_exists(plan)) {
+        WEFT_TRY(remember(run, json_read_object(plan, DOCUMENT_MAX, &run->plan_document, &run->plan),
+                          "focus/plan.json cannot be used: "));
+    }
     find_members(run);
     record_figures_make(run);
     return run->failed;
@@ -238,5 +243,6 @@ void record_close(run_record *run)
     json_free(run->manifest_document);
     json_free(run->summary_document);
     json_free(run->explain_document);
+    json_free(run->plan_document);
     memset(run, 0, sizeof *run);
 }

@@ -94,10 +94,11 @@ typedef struct record_figures {
 typedef struct run_record {
     char folder[FILE_PATH_MAX];
     char name[256]; /* last part of the folder's path, for headings */
-    json_document *manifest_document, *summary_document, *explain_document;
+    json_document *manifest_document, *summary_document, *explain_document, *plan_document;
     const json_value *manifest, *summary; /* objects, or NULL */
     bool search;                          /* the folder of weft tune: summary is search.json, and all else is empty */
     const json_value *explanation;        /* of weft explain in the folder: an object, or NULL */
+    const json_value *plan;               /* of weft focus plan in the folder: an object, or NULL */
     const json_value *data;               /* of run.json: kind, name, hash, facts (app/facts/fact_list.h); NULL: none */
     bool earlier;                         /* an earlier version of Weft wrote the data, without facts */
     const json_value *class_name;         /* first name of a class of the data, or NULL */

@@ -1,5 +1,5 @@
 /*
- * app/report/report_figures.c: drawings that summary.json and explain/explain.json define, whatever the
+ * app/report/report_figures.c: drawings that summary.json and the files of other commands define, whatever the
  * workload: "drawings" (docs/formats.md).
  *
  * A drawing is of one of the kinds below and has series of numbers. The file may come from anywhere: texts are escaped,
@@ -97,17 +97,24 @@ static void draw_figures(report_text *out, run_record *run, const json_value *js
     }
 }
 
+/* Drawings of another command, with its note. */
+static void draw_others(report_text *out, run_record *run, const json_value *file, const char *title)
+{
+    const json_value *drawings = json_first(json_find(file, "drawings"), JSON_ARRAY);
+    if (drawings != NULL) {
+        text_heading(out, out->level, "%s", title);
+        text_paragraph(out, "muted", "%s", json_string(file, "note", ""));
+        draw_figures(out, run, drawings);
+    }
+}
+
 void section_figures(report_text *out, run_record *run)
 {
     const json_value *own = json_first(json_find(run->summary, "drawings"), JSON_ARRAY);
-    const json_value *reasons = json_first(json_find(run->explanation, "drawings"), JSON_ARRAY);
     if (own != NULL) {
         text_heading(out, out->level, "Figures");
         draw_figures(out, run, own);
     }
-    if (reasons != NULL) {
-        text_heading(out, out->level, "Why answers are what they are");
-        text_paragraph(out, "muted", "%s", json_string(run->explanation, "note", ""));
-        draw_figures(out, run, reasons);
-    }
+    draw_others(out, run, run->explanation, "Why answers are what they are");
+    draw_others(out, run, run->plan, "Plans for queries");
 }
