@@ -107,6 +107,8 @@ refused 2 "--class is missing" focus query --data $data --index one.idx --expens
 refused 65 "is an index of other data" focus query --data grown --index one.idx --expensive large --class 0
 rm grown/0007.png
 refused 65 "is in the index" focus query --data grown --index unasked.idx --expensive large --class 0 --labels 400
+ok "$weft" train --data synth:quickstart,scale=0.01 --model sage --epochs 2 --quiet --run-dir graph
+refused 70 "use weft predict" focus ingest --data synth:quickstart,scale=0.01 --cheap graph --index graph.idx
 size=$(stat -c %s fresh.idx)
 head -c $((size - 100)) fresh.idx >cut.idx
 ok focus ingest --data $data --cheap small --index cut.idx

@@ -12,6 +12,7 @@
 
 #include "app/focus/focus_scores.h"
 #include "app/predict/predictions.h"
+#include "base/integer/integers.h"
 #include "focus/bounds/thresholds.h"
 #include "focus/index/focus_index.h"
 
@@ -100,39 +101,41 @@ static weft_status score(front *f, const front_network *n)
 /* What a query of a class would do. */
 typedef struct class_plan {
     int32_t lo, hi;
-    double candidates, labelled; /* items from lo on, and those of them that a query labels to set hi */
+    double sure; /* labelled to set hi, and above it */
 } class_plan;
 
-/* hi as a query would set it on a sample of its size, if that had the labels of the candidates in the uniform sample:
- * they are taken several times over, which is a forecast and no promise. */
-static void forecast_high(const front *f, int64_t candidates, class_plan *c)
+/* hi as a query would set it on a sample of its size, if that had the labels of the likeliest of the uniform sample: they
+ * are taken several times over, which is a forecast and no promise. */
+static void forecast_high(const front *f, int64_t likely, class_plan *c)
 {
-    const front_sample *s = f->sample;
-    const focus_label *of = f->label + s->uniforms - candidates;
-    const int64_t wanted = (int64_t)c->labelled;
+    const focus_label *of = f->label + f->sample->uniforms - likely;
+    const int64_t wanted = f->goal->labels;
     for (int64_t i = 0; i < wanted; ++i) {
-        f->repeated[i] = of[i * candidates / wanted];
+        f->repeated[i] = of[i * likely / wanted];
     }
     focus_precision_exact(f->repeated, wanted, f->goal->precision, f->goal->delta / 2.0, &c->hi);
+    for (int64_t i = 0; i < wanted; ++i) {
+        c->sure += f->repeated[i].code >= c->hi;
+    }
 }
 
 static class_plan plan_class(const front *f, int64_t class, int64_t classes)
 {
     const front_sample *s = f->sample;
     class_plan c = {.hi = FOCUS_NONE};
-    int64_t candidates = 0;
+    int64_t candidates = 0, positives = 0;
     for (int64_t i = 0; i < s->uniforms; ++i) {
         const int64_t at = f->place[i];
         f->label[i] = (focus_label){.code = f->code[at * classes + class], .positive = f->truth[at] == class};
+        positives += f->label[i].positive;
     }
     (void)focus_recall_exact(f->label, s->uniforms, f->goal->recall, f->goal->delta / 2.0, &c.lo);
     while (candidates < s->uniforms && f->label[s->uniforms - 1 - candidates].code >= c.lo) {
         ++candidates; /* the sample is sorted by now */
     }
-    c.candidates = (double)candidates / (double)s->uniforms * (double)s->items;
-    c.labelled = fmin(c.candidates, (double)f->goal->labels);
-    if (c.candidates > c.labelled) {
-        forecast_high(f, candidates, &c);
+    const int64_t likely = smaller(candidates, positives + (positives + 1) / 2);
+    if ((double)likely / (double)s->uniforms * (double)s->items > (double)f->goal->labels) {
+        forecast_high(f, likely, &c);
     }
     return c;
 }
@@ -150,9 +153,7 @@ static void judge(const front *f, int64_t class, int64_t classes, tally *sum)
         sum->answers += code >= c.hi || (positive && code >= c.lo);
         between += code >= c.lo && code < c.hi;
     }
-    /* Some of those between the thresholds are labelled already. */
-    const double items = between / (double)f->judges * (double)f->sample->items;
-    sum->runs += c.labelled + (c.candidates > 0.0 ? items * (1.0 - c.labelled / c.candidates) : 0.0);
+    sum->runs += between / (double)f->judges * (double)f->sample->items + c.sure;
 }
 
 static double ratio(double part, double whole)

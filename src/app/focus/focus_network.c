@@ -46,9 +46,14 @@ void focus_network_hash(const predictor *p, char hash[FOCUS_HASH_BYTES])
 weft_status focus_network_check(const predictor *p)
 {
     const train_targets *targets = p->work->targets;
+    const workload_ops *ops = p->work->ops;
+    WEFT_CHECK(
+        ops->answers_some, WEFT_ERR_UNSUPPORTED,
+        "%s: models on %s answer for all of their data at once, so that an index saves nothing: use weft predict",
+        p->model->path, ops->field);
     WEFT_CHECK(targets->loss == TRAIN_LOSS_XENT, WEFT_ERR_UNSUPPORTED,
                "%s: does not answer with one class for each of the %s, so there is no index of its classes",
-               p->model->path, p->work->ops->rows);
+               p->model->path, ops->rows);
     WEFT_CHECK(targets->outputs <= FOCUS_CLASSES_MAX, WEFT_ERR_UNSUPPORTED,
                "%s: has %lld classes; an index has at most %d", p->model->path, (long long)targets->outputs,
                FOCUS_CLASSES_MAX);

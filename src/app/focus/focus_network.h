@@ -7,7 +7,8 @@
 /* [out] hash: of the weights, of the options that the network is made by, and of the names of its classes: another
  * network has another one, and a copy elsewhere the same. p: opened. On the rank that opened the model. */
 void focus_network_hash(const predictor *p, char hash[FOCUS_HASH_BYTES]);
-/* WEFT_ERR_UNSUPPORTED unless the network answers with classes, at most FOCUS_CLASSES_MAX of them. p: loaded. */
+/* WEFT_ERR_UNSUPPORTED unless the network answers with classes, at most FOCUS_CLASSES_MAX of them, and for some rows as
+ * for all, batch by batch in their order. p: loaded. */
 weft_status focus_network_check(const predictor *p);
 /* [out] class: the class of this name, or of this number where classes have no names. WEFT_ERR_USAGE: there is none;
  * the message lists the names. `of`: the network or index, for messages. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "app/table/grid.h"
+#include "base/integer/integers.h"
 #include "base/log.h"
 #include "focus/bounds/thresholds.h"
 
@@ -116,7 +117,12 @@ static weft_status set_low(focus_query *q)
     if (status == WEFT_OK && !focus_recall_exact(sample.label, sample.count, q->recall, q->delta / 2.0, &q->lo)) {
         status = sample.count < items_of(q) ? draw_by_score(q) : WEFT_OK;
     }
-    q->estimate = status == WEFT_OK ? estimate_below(q, &sample) : 0.0;
+    if (status == WEFT_OK) {
+        q->estimate = estimate_below(q, &sample);
+        for (int64_t i = 0; i < sample.count; ++i) {
+            q->positives += sample.label[i].positive ? (double)items_of(q) / (double)sample.count : 0.0;
+        }
+    }
     release(&sample);
     return status;
 }
@@ -133,11 +139,43 @@ static int64_t list_between(const focus_query *q, int32_t lo, int32_t hi, int64_
     return count;
 }
 
+/* Returns the share of the class among those of a sample from a code on. */
+static double share_from(const labelled *sample, int32_t code)
+{
+    int64_t from = 0, positive = 0;
+    for (int64_t i = 0; i < sample->count; ++i) {
+        from += sample->label[i].code >= code;
+        positive += sample->label[i].code >= code && sample->label[i].positive;
+    }
+    return from > 0 ? (double)positive / (double)from : 1.0;
+}
+
+/* [out] from: the lowest code from which on there are at most half as many items again as the first sample says are of
+ * the class: further down most are not, and no threshold there keeps a precision. */
+static weft_status likely_from(const focus_query *q, int64_t labels, int32_t *from)
+{
+    const int64_t most = larger((int64_t)ceil(1.5 * q->positives), labels);
+    int64_t *of = NULL, count = 0; /* items of each code */
+    WEFT_TRY(WEFT_NEW_ZERO(&of, FOCUS_NONE, WEFT_MEM_FOCUS));
+    for (int64_t i = 0; i < items_of(q); ++i) {
+        of[q->code[i]]++;
+    }
+    *from = FOCUS_NONE;
+    while (*from > FOCUS_ALL && (count == 0 || count + of[*from - 1] <= most)) {
+        count += of[--*from];
+    }
+    weft_free(of);
+    return WEFT_OK;
+}
+
 static weft_status set_high(focus_query *q, int64_t *item)
 {
     labelled sample = {.count = 0};
-    const int64_t candidates = list_between(q, q->lo, FOCUS_NONE, item), labels = (q->labels + 1) / 2;
+    const int64_t labels = (q->labels + 1) / 2;
+    int32_t from;
     q->hi = FOCUS_NONE;
+    WEFT_TRY(likely_from(q, labels, &from));
+    const int64_t candidates = list_between(q, (int32_t)larger(q->lo, from), FOCUS_NONE, item);
     if (candidates <= labels || q->precision >= 1.0) {
         return WEFT_OK; /* the network runs on all of them */
     }
@@ -151,6 +189,7 @@ static weft_status set_high(focus_query *q, int64_t *item)
     }
     if (status == WEFT_OK) {
         focus_precision_exact(sample.label, sample.count, q->precision, q->delta / 2.0, &q->hi);
+        q->accepted_share = share_from(&sample, q->hi);
     }
     release(&sample);
     return status;
@@ -184,7 +223,7 @@ static void count_answers(focus_query *q)
     for (int64_t i = 0; i < items_of(q); ++i) {
         q->estimate += q->code[i] >= q->lo && truth_of(q, i) == 1;
     }
-    q->estimate += (double)q->accepted * (q->precision + 1.0) / 2.0;
+    q->estimate += (double)q->accepted * q->accepted_share;
     q->estimate = fmin(fmax(q->estimate, q->least), q->most);
 }
 

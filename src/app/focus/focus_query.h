@@ -5,7 +5,7 @@
  *      1  the expensive network labels a uniform sample of all items, once for all classes
  *      2  lo: the threshold that keeps the recall (focus/bounds/thresholds.h); where the sample has too few items of
  *         the class, of a second sample that is drawn by the scores
- *      3  hi: the threshold that keeps the precision, of a sample of the items from lo on
+ *      3  hi: the threshold that keeps the precision, of a sample of the likeliest items from lo on
  *      4  the expensive network decides about the items from lo to hi; those from hi on are accepted
  *
  * Each threshold holds with half of what the confidence leaves. Samples are functions of the seed, so a second query of
@@ -25,11 +25,13 @@ typedef struct focus_query {
     int64_t labels, limit;
     uint64_t seed;
     /* ---- of focus_query_run ---- */
-    uint16_t *code;  /* [items] scores of the class */
-    int32_t lo, hi;  /* accepted: code >= hi */
-    bool importance; /* lo is of the second sample */
-    int64_t *found;  /* [count] items that are answers, ascending; with a limit the likeliest first */
+    uint16_t *code;   /* [items] scores of the class */
+    int32_t lo, hi;   /* accepted: code >= hi */
+    bool importance;  /* lo is of the second sample */
+    double positives; /* items of the class, as many as the first sample says */
+    int64_t *found;   /* [count] items that are answers, ascending; with a limit the likeliest first */
     int64_t count, accepted;
+    double accepted_share;        /* of the sample from hi on, that is of the class */
     double estimate, least, most; /* items of the class in the index, and the interval of their number */
 } focus_query;
 
