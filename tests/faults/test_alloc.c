@@ -296,6 +296,9 @@ static const char *const layouts[][2] = {
     {"metis", "in.graph"}, {"matrix-market", "in.mtx.gz"}, {"edge-list", "in.txt"},
 };
 
+/* Few small images. */
+#define PICTURES "synth:images,n=8,size=8,channels=1,classes=2,test=24"
+
 static const command_case converts[] = {
     CONVERT("plain.npz"),
     CONVERT("heterophilous.npz", "--symmetrize", "off"),
@@ -346,6 +349,11 @@ static const command_case models[] = {
     {.run = app_predict,
      .argument = {"predict", "--data", "store", "--checkpoint", "trained", "--out", "out", "--quiet", NULL}},
     {.run = app_export, .argument = {"export", "trained", "--out", "out", "--quiet", NULL}},
+    {.run = app_focus,
+     .argument = {"focus", "query", "--data", PICTURES, "--index", "out/a.idx", "--expensive", "network", "--class",
+                  "1", "--labels", "10", "--quiet", NULL},
+     .before = "indexed",
+     .kept = "a.idx"},
 };
 
 static void fail_each_of(const command_case *cases, size_t count)
@@ -415,6 +423,12 @@ static int setup(void **state)
         {.run = app_train,
          .argument = {"train", "--data", "store", "--epochs", "4", "--threads", "2", "--run-dir", "begun",
                       "--checkpoint-every", "1", "--quiet", NULL}},
+        {.run = app_train,
+         .argument = {"train", "--data", PICTURES, "--model", "mlp", "--epochs", "1", "--run-dir", "network", "--quiet",
+                      NULL}},
+        {.run = app_focus,
+         .argument = {"focus", "ingest", "--data", PICTURES, "--cheap", "network", "--index", "indexed/a.idx",
+                      "--quiet", NULL}},
     };
     log_set_level(LOG_QUIET);
     signal(SIGALRM, on_alarm);
@@ -425,6 +439,7 @@ static int setup(void **state)
     write_heterophilous(state);
     write_gnn_benchmark(state);
     write_tables(state, VERTICES);
+    ASSERT_OK(folder_make("indexed"));
     for (size_t i = 0; i < sizeof make / sizeof *make; i++) {
         ASSERT_OK(run_command(&make[i]));
     }

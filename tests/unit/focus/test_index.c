@@ -4,6 +4,7 @@
  */
 #include <math.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -251,6 +252,37 @@ static void test_other_files_are_refused_in_words(void **state)
     ASSERT_MESSAGE("exists");
 }
 
+/* A block that the disk has no room for is taken back whole, and can be written when there is room. */
+static void test_full_disk(void **state)
+{
+    (void)state;
+    const focus_head head = head_of(3, 3, true);
+    focus_writer *w = NULL;
+    focus_index index;
+    struct rlimit before, small;
+    clean(NULL);
+    ASSERT_OK(focus_writer_create(path, &head, &w));
+    add(w, 0, FOCUS_BLOCK_ITEMS + 9, 3, true);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    small = before;
+    small.rlim_cur = (rlim_t)focus_writer_bytes(w) + 100;
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    const weft_status status = focus_writer_flush(w);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    signal(SIGXFSZ, handler);
+    assert_int_equal(status, WEFT_ERR_IO);
+    ASSERT_OK(focus_index_open(path, &index));
+    assert_int_equal(index.items, FOCUS_BLOCK_ITEMS);
+    assert_int_equal(index.dropped, 0);
+    focus_index_close(&index);
+    ASSERT_OK(focus_writer_flush(w));
+    focus_writer_close(w);
+    ASSERT_OK(focus_index_open(path, &index));
+    assert_int_equal(index.items, FOCUS_BLOCK_ITEMS + 9);
+    focus_index_close(&index);
+}
+
 /* The child writes blocks until it is killed. */
 static void test_a_killed_writer_leaves_closed_blocks(void **state)
 {
@@ -300,6 +332,7 @@ int main(void)
         cmocka_unit_test_teardown(test_every_cut_leaves_the_closed_blocks, clean),
         cmocka_unit_test_teardown(test_every_changed_byte_is_found, clean),
         cmocka_unit_test_teardown(test_other_files_are_refused_in_words, clean),
+        cmocka_unit_test_teardown(test_full_disk, clean),
         cmocka_unit_test_teardown(test_a_killed_writer_leaves_closed_blocks, clean),
     };
     return cmocka_run_group_tests(tests, begin, folder_teardown);
