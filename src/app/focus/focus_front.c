@@ -104,8 +104,8 @@ typedef struct class_plan {
     double sure; /* labelled to set hi, and above it */
 } class_plan;
 
-/* hi as a query would set it on a sample of its size, if that had the labels of the likeliest of the uniform sample: they
- * are taken several times over, which is a forecast and no promise. */
+/* hi as a query would set it on a sample of its size, if that had the labels of the likeliest of the uniform sample:
+ * they are taken several times over, which is a forecast and no promise. */
 static void forecast_high(const front *f, int64_t likely, class_plan *c)
 {
     const focus_label *of = f->label + f->sample->uniforms - likely;

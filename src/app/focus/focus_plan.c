@@ -9,6 +9,7 @@
 #include "app/focus/focus_network.h"
 #include "app/focus/focus_scores.h"
 #include "base/clock.h"
+#include "base/integer/integers.h"
 #include "focus/bounds/thresholds.h"
 #include "hal/hal.h"
 
@@ -31,7 +32,7 @@ static int by_number(const void *a, const void *b)
 static weft_status draw(planner *s, int64_t items)
 {
     front_sample *f = &s->sample;
-    const int64_t labels = option_int(s->asked, OPT_FOCUS_LABELS), runs = items / FRONT_RUN;
+    const int64_t labels = smaller(option_int(s->asked, OPT_FOCUS_LABELS), items), runs = items / FRONT_RUN;
     const uint64_t seed = (uint64_t)option_int(s->asked, OPT_FOCUS_SEED);
     f->items = items;
     WEFT_TRY(WEFT_NEW(&f->uniform, labels, WEFT_MEM_FOCUS));
@@ -152,7 +153,7 @@ weft_status focus_plan_make(app_context *context, const weft_options *asked, pre
         const front_goal goal = {.recall = option_real(asked, OPT_FOCUS_RECALL),
                                  .precision = option_real(asked, OPT_FOCUS_PRECISION),
                                  .delta = 1.0 - option_real(asked, OPT_FOCUS_CONFIDENCE),
-                                 .labels = (option_int(asked, OPT_FOCUS_LABELS) + 1) / 2};
+                                 .labels = (smaller(option_int(asked, OPT_FOCUS_LABELS), s.sample.items) + 1) / 2};
         status = comm_agree(context->comm, front_make(&s.sample, &goal, plan));
     }
     for (int i = 0; i < FRONT_NETWORKS; ++i) {

@@ -40,7 +40,7 @@ static int by_number(const void *a, const void *b)
 static weft_status reserve(labelled *sample, int64_t count)
 {
     WEFT_TRY(WEFT_NEW(&sample->item, count, WEFT_MEM_FOCUS));
-    WEFT_TRY(WEFT_NEW(&sample->mass, count, WEFT_MEM_FOCUS));
+    WEFT_TRY(WEFT_NEW_ZERO(&sample->mass, count, WEFT_MEM_FOCUS));
     return WEFT_NEW(&sample->label, count, WEFT_MEM_FOCUS);
 }
 
@@ -295,6 +295,7 @@ weft_status focus_query_run(focus_query *q, int64_t indexed_class)
 {
     const focus_index *index = q->asker->index;
     WEFT_CHECK(index->items > 0, WEFT_ERR_DATA, "%s: holds no items: add some with weft focus ingest", q->asker->path);
+    q->labels = smaller(q->labels, index->items);
     WEFT_TRY(WEFT_NEW(&q->code, index->items, WEFT_MEM_FOCUS));
     WEFT_TRY(WEFT_NEW(&q->found, index->items, WEFT_MEM_FOCUS));
     for (int64_t i = 0; i < index->items; ++i) {
