@@ -91,11 +91,11 @@ bool focus_recall_importance(focus_label *sample, int64_t count, double recall, 
 
 void focus_precision_exact(focus_label *sample, int64_t count, double precision, double delta, int32_t *hi)
 {
-    qsort(sample, (size_t)count, sizeof *sample, by_code);
     *hi = FOCUS_NONE;
     if (precision >= 1.0 || count == 0) {
         return;
     }
+    qsort(sample, (size_t)count, sizeof *sample, by_code);
     /* The first threshold has so many draws from it on that some of them may be negative; numbers of draws do not
      * depend on labels. */
     const int64_t least = (int64_t)ceil(log(delta) / log(precision)), start = 3 * least < count ? 3 * least : count;

@@ -2,7 +2,6 @@
 # weft focus: an index is the same bytes for 1, 2 and 4 ranks and holds what weft predict says; queries keep recall, precision
 # and interval, and a second one runs nothing; items are appended; other networks, other data and damage are refused in words.
 # needs: mpirun
-# trees: release asan
 set -u
 weft=$1
 source_dir=$2
@@ -108,7 +107,7 @@ refused 65 "is an index of other data" focus query --data grown --index one.idx 
 rm grown/0007.png
 refused 65 "is in the index" focus query --data grown --index unasked.idx --expensive large --class 0 --labels 400
 ok "$weft" train --data synth:quickstart,scale=0.01 --model sage --epochs 2 --quiet --run-dir graph
-refused 70 "use weft predict" focus ingest --data synth:quickstart,scale=0.01 --cheap graph --index graph.idx
+refused 69 "use weft predict" "$weft" focus ingest --data synth:quickstart,scale=0.01 --cheap graph --index graph.idx --quiet
 size=$(stat -c %s fresh.idx)
 head -c $((size - 100)) fresh.idx >cut.idx
 ok focus ingest --data $data --cheap small --index cut.idx

@@ -211,6 +211,9 @@ weft_status focus_asker_ask(focus_asker *a, const int64_t *item, int64_t count)
 {
     asked_item *list = NULL;
     int64_t left = 0;
+    if (count == 0) {
+        return WEFT_OK;
+    }
     weft_status status = WEFT_NEW(&list, count, WEFT_MEM_FOCUS);
     status = status == WEFT_OK ? list_rows(a, item, count, list, &left) : status;
     status = status == WEFT_OK && left > 0 ? ask_and_keep(a, list, left) : status;
