@@ -151,6 +151,36 @@ for ((i = 0; i < (${WEFT_LONG:-0} > 0 ? 30 : 2); ++i)); do
     [ "$(grep -c '"start"' pair/trials.jsonl)" = 6 ] || fail "a trial of a search that was killed began twice"
 done
 
+# ---- several objectives ----
+objectives=("${how[@]}" --scheduler fifo --searcher gp --trials 14 --objectives valid,parameters,loss)
+ok "$weft" tune "${objectives[@]}" --run-dir front
+cp out front.txt
+ok "$weft" report front --format md --out front.md
+grep -q "Trials by valid and parameters" front.md || fail "no drawing of the front: $(cat front.md)"
+python3 - <<'PY' || fail "the front is not that of the trials"
+import csv, json, os
+rows = list(csv.DictReader(open("front/summary.csv")))
+points = [(-float(r["best_score"]), float(r["parameters"]), float(r["loss"])) for r in rows]
+beats = lambda a, b: a != b and all(x <= y for x, y in zip(a, b))
+best = {i for i, p in enumerate(points) if not any(beats(q, p) for q in points)}
+assert best == {int(r["trial"]) for r in rows if r["front"] == "0"}, (best, rows)
+assert best == {int(f[6:10]) for f in os.listdir("front/front")}
+for i, row in enumerate(rows):
+    summary = json.load(open(f"front/trial-{i:04d}/summary.json"))
+    assert summary["parameters"] == float(row["parameters"]) and summary["valid_mean"] == float(row["best_score"])
+    lines = [json.loads(line) for line in open(f"front/trial-{i:04d}/metrics.jsonl")]
+    assert abs(lines[int(row["best_epoch"]) - 1]["loss"] - float(row["loss"])) < 1e-6, row
+PY
+cp front/summary.csv front.csv
+ok "$weft" tune "${objectives[@]}" --run-dir front --resume
+cmp front/summary.csv front.csv && cmp <(sed -n '/^front/,$p' out) <(sed -n '/^front/,$p' front.txt) || fail "a replay has another front: $(diff out front.txt)"
+head -c $(($(wc -c <front/trials.jsonl) / 2)) front/trials.jsonl >half && mv half front/trials.jsonl
+ok "$weft" tune "${objectives[@]}" --run-dir front --resume
+cmp <(cut -d, -f1-6,8- front/summary.csv) <(cut -d, -f1-6,8- front.csv) || fail "half a search goes on otherwise: $(diff front/summary.csv front.csv)"
+refused 2 "'speed' is none" "$weft" tune "${how[@]}" --objectives valid,speed --run-dir no
+refused 2 "is there twice" "$weft" tune "${how[@]}" --objectives loss,loss --run-dir no
+refused 2 "numbers of ranks" ranks 2 "$weft" tune "${how[@]}" --objectives valid,epoch_s --elastic --run-dir no
+
 # ---- more trials, and one that the user ends ----
 cp -r one more
 ok "$weft" tune "${how[@]}" --trials 9 --run-dir more --resume

@@ -82,7 +82,20 @@ weft_status history_begin(search_history *history, const double *values, int *tr
     return WEFT_OK;
 }
 
-weft_status history_tell(search_history *history, int64_t trial, trial_state state, double share, double value)
+/* Of a trial that diverged every objective is infinite. */
+static weft_status keep_told(search_history *history, const double *value)
+{
+    const int n = history->objectives;
+    for (int k = 0; k < n && n > 1; k++) {
+        const int at = history->told * n + k;
+        WEFT_TRY(grow_array((void **)&history->told_values, sizeof *history->told_values, at, &history->told_room,
+                            WEFT_MEM_SEARCH));
+        history->told_values[at] = isfinite(value[0]) && isfinite(value[k]) ? value[k] : (double)INFINITY;
+    }
+    return WEFT_OK;
+}
+
+weft_status history_tell(search_history *history, int64_t trial, trial_state state, double share, const double *value)
 {
     WEFT_CHECK(trial >= 0 && trial < history->trials &&
                    (history->trial[trial].state == TRIAL_RUNNING || history->trial[trial].state == TRIAL_PART),
@@ -94,12 +107,13 @@ weft_status history_tell(search_history *history, int64_t trial, trial_state sta
     count_state(history, t, -1);
     t->state = state;
     t->share = share;
-    t->value = isfinite(value) ? value : (double)INFINITY;
+    t->value = isfinite(value[0]) ? value[0] : (double)INFINITY;
     count_state(history, t, 1);
     if (state == TRIAL_ENDED) {
         history_add(config, t->value);
     }
-    if (state == TRIAL_ENDED || (state == TRIAL_PART && isfinite(value))) {
+    if (state == TRIAL_ENDED || (state == TRIAL_PART && isfinite(value[0]))) {
+        WEFT_TRY(keep_told(history, value));
         history->news[history->told++] = (search_news){(int)trial, share, t->value};
         config->parts += state == TRIAL_PART;
     }
@@ -108,7 +122,8 @@ weft_status history_tell(search_history *history, int64_t trial, trial_state sta
 
 void history_free(search_history *history)
 {
-    WEFT_FREE_ALL(history->trial, history->config, history->news, history->values, history->coordinates);
+    WEFT_FREE_ALL(history->trial, history->config, history->news, history->values, history->coordinates,
+                  history->told_values);
     *history = (search_history){0};
 }
 

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "tune/search/front.h"
 #include "tune/space/space.h"
 
 /* PART: it has a value after a part of its training, and pauses there, trains on, or was stopped. */
@@ -17,7 +18,8 @@ typedef struct search_trial {
     double share; /* of a full training, after which it has the value */
 } search_trial;
 
-/* One value of a trial, after a share of a full training; 1: it ended. */
+/* One value of a trial, after a share of a full training; 1: it ended. With several objectives the value is what
+ * tune/search/scalar.h makes of them. */
 typedef struct search_news {
     int trial;
     double share, value;
@@ -37,15 +39,18 @@ typedef struct search_history {
     search_config *config;
     search_news *news;            /* [told]: values in the order in which they were told */
     double *values, *coordinates; /* [configs, dimensions] */
+    double *told_values;          /* [told, objectives] where there are several; less is better */
+    int objectives;               /* 0 and 1: one */
     int trials, configs, told;
     int ended, parts; /* trials in these states */
-    int trial_room, config_room, news_room, values_room, coordinates_room;
+    int trial_room, config_room, news_room, values_room, coordinates_room, told_room;
 } search_history;
 
 /* [out] trial: its number. */
 weft_status history_begin(search_history *history, const double *values, int *trial);
-/* state: TRIAL_PART, TRIAL_ENDED or TRIAL_FORGOTTEN; share: see search_trial. */
-weft_status history_tell(search_history *history, int64_t trial, trial_state state, double share, double value);
+/* state: TRIAL_PART, TRIAL_ENDED or TRIAL_FORGOTTEN; share: see search_trial. value [objectives]: the first one not
+ * finite where the trial diverged. */
+weft_status history_tell(search_history *history, int64_t trial, trial_state state, double share, const double *value);
 void history_free(search_history *history);
 
 static inline const double *history_coordinates(const search_history *history, int config)

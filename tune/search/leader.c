@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "tune/search/scalar.h"
 #include "tune/search/surrogate.h"
 
 bool leader_is_due(const searcher *s)
@@ -72,7 +73,9 @@ static int least_score(const search_history *history)
 weft_status searcher_best(searcher *s, searcher_leader *best)
 {
     double mean[GP_POINTS_MAX], variance[GP_POINTS_MAX];
-    int least[2], config = least_score(&s->history);
+    int least[2];
+    WEFT_TRY(scalar_first(s));
+    int config = least_score(&s->history);
     *best = (searcher_leader){.trial = -1};
     if (config < 0) {
         return WEFT_OK;

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "tune/search/leader.h"
+#include "tune/search/scalar.h"
 #include "tune/search/surrogate.h"
 
 weft_status searcher_open(const search_space *space, const searcher_desc *desc, searcher **s)
@@ -15,6 +16,7 @@ weft_status searcher_open(const search_space *space, const searcher_desc *desc, 
     WEFT_TRY(WEFT_NEW_ZERO(s, 1, WEFT_MEM_SEARCH));
     (*s)->space = (*s)->history.space = space;
     (*s)->desc = *desc;
+    (*s)->history.objectives = desc->objectives;
     return WEFT_OK;
 }
 
@@ -37,6 +39,7 @@ static weft_status choose(searcher *s, double *values, bool *found)
 {
     search_draws draws = search_draws_of(s);
     *found = true;
+    WEFT_TRY(scalar_weigh(s));
     if (leader_is_due(s)) {
         return leader_again(s, values);
     }
@@ -78,16 +81,24 @@ weft_status searcher_begin(searcher *s, const double *values, int64_t *trial)
 
 weft_status searcher_report(searcher *s, int64_t trial, double value)
 {
-    return history_tell(&s->history, trial, TRIAL_ENDED, 1.0, value);
+    assert(s->desc.objectives <= 1);
+    return searcher_report_all(s, trial, 1.0, &value);
 }
 
 weft_status searcher_report_part(searcher *s, int64_t trial, double share, double value)
 {
-    assert(share > 0.0 && share < 1.0);
-    return history_tell(&s->history, trial, TRIAL_PART, share, value);
+    assert(s->desc.objectives <= 1 && share < 1.0);
+    return searcher_report_all(s, trial, share, &value);
+}
+
+weft_status searcher_report_all(searcher *s, int64_t trial, double share, const double *values)
+{
+    assert(share > 0.0 && share <= 1.0);
+    return history_tell(&s->history, trial, share < 1.0 ? TRIAL_PART : TRIAL_ENDED, share, values);
 }
 
 weft_status searcher_forget(searcher *s, int64_t trial)
 {
-    return history_tell(&s->history, trial, TRIAL_FORGOTTEN, 1.0, (double)NAN);
+    const double none[OBJECTIVES_MOST] = {(double)NAN};
+    return history_tell(&s->history, trial, TRIAL_FORGOTTEN, 1.0, none);
 }

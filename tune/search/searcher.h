@@ -40,6 +40,7 @@ typedef struct searcher_desc {
     double repeats;  /* share of the budget, 0 to 0.5, that runs leading configurations again */
     bool univariate; /* tpe: each dimension by itself */
     int grid;        /* grid: values of a dimension that is not of cells, at least 2 */
+    int objectives;  /* that are made small, up to OBJECTIVES_MOST; 0: one. Several: see tune/search/scalar.h */
 } searcher_desc;
 
 typedef struct searcher searcher;
@@ -57,6 +58,9 @@ weft_status searcher_begin(searcher *s, const double *values, int64_t *trial);
 weft_status searcher_report(searcher *s, int64_t trial, double value);
 /* The trial has this value after a share, in (0, 1), of a full training: it pauses, goes on, or was stopped there. */
 weft_status searcher_report_part(searcher *s, int64_t trial, double share, double value);
+/* The same with a value for each objective [objectives]; share 1: it has ended. A first one that is not finite: it
+ * diverged. */
+weft_status searcher_report_all(searcher *s, int64_t trial, double share, const double *values);
 /* The trial ended for reasons of its own, and says nothing about its configuration. */
 weft_status searcher_forget(searcher *s, int64_t trial);
 
@@ -66,4 +70,5 @@ typedef struct searcher_leader {
     double score;           /* the mean of these runs */
     double mean, deviation; /* of its expected score, by the model; NaN where nothing is repeated */
 } searcher_leader;
+/* Of several objectives by the first one. */
 weft_status searcher_best(searcher *s, searcher_leader *best);

@@ -274,6 +274,13 @@ weft_status surrogate_update(searcher *s)
     return WEFT_OK;
 }
 
+void surrogate_forget(search_surrogate *m)
+{
+    if (m != NULL) {
+        m->fitted = m->known = 0;
+    }
+}
+
 void surrogate_score(const search_surrogate *m, int point, double *mean, double *deviation)
 {
     double variance;

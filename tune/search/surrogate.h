@@ -31,6 +31,8 @@ struct search_surrogate {
 
 /* The model of s->history, of which one value at least was told: makes it where it is not made yet. */
 weft_status surrogate_update(searcher *s);
+/* Values of the history are other ones than before. NULL is allowed. */
+void surrogate_forget(search_surrogate *surrogate);
 /* The score that the model expects of a known point, and its standard deviation. */
 void surrogate_score(const search_surrogate *surrogate, int point, double *mean, double *deviation);
 void surrogate_close(search_surrogate *surrogate);

@@ -147,12 +147,11 @@ weft_status counter_next(search_counter *counter, int seat, bool leaves, desk_or
     return status;
 }
 
-weft_status counter_report(search_counter *counter, int trial, int64_t epoch, double score, bool lower, bool *stops)
+weft_status counter_report(search_counter *counter, const desk_news *news, bool *stops)
 {
     (void)pthread_mutex_lock(&counter->mutex);
     weft_status status = counter_failed(counter);
-    counter->desk->lower = lower;
-    status = status == WEFT_OK ? note(counter, desk_report(counter->desk, trial, epoch, score, stops)) : status;
+    status = status == WEFT_OK ? note(counter, desk_report(counter->desk, news, stops)) : status;
     status = status == WEFT_OK && *stops ? commit(counter) : status;
     (void)pthread_cond_broadcast(&counter->news);
     (void)pthread_mutex_unlock(&counter->mutex);

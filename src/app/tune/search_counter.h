@@ -36,5 +36,5 @@ void counter_release(search_counter *counter);
  * others are told that the search is over, for a part may need it. [out] order; values [dimensions] of its trial.
  */
 weft_status counter_next(search_counter *counter, int seat, bool leaves, desk_order *order, double *values);
-weft_status counter_report(search_counter *counter, int trial, int64_t epoch, double score, bool lower, bool *stops);
+weft_status counter_report(search_counter *counter, const desk_news *news, bool *stops);
 weft_status counter_end(search_counter *counter, int trial, double seconds, const char *failed);

@@ -58,7 +58,8 @@ static weft_status open_deciders(const weft_options *o, search_desk *d)
                                  .grace = grace > 0 ? (grace + d->unit - 1) / d->unit : 0,
                                  .reduction = option_int(o, OPT_REDUCTION)};
     WEFT_TRY(sched_open(&schedule, &d->sched));
-    const searcher_desc search = desk_searcher(o, d->limit, kind == SCHED_KIND_FIFO);
+    searcher_desc search = desk_searcher(o, d->limit, kind == SCHED_KIND_FIFO);
+    search.objectives = d->objectives;
     return searcher_open(d->space, &search, &d->searcher);
 }
 
@@ -67,6 +68,9 @@ static weft_status add_trial(search_desk *d, const double *values, uint64_t seed
     WEFT_TRY(grow_array((void **)&d->trial, sizeof *d->trial, d->trials, &d->room, WEFT_MEM_SEARCH));
     desk_trial *t = &d->trial[d->trials];
     *t = (desk_trial){.seed = seed};
+    for (int k = 0; k < OBJECTIVES_MOST; ++k) {
+        t->at_best[k] = (double)NAN;
+    }
     WEFT_TRY(WEFT_NEW(&t->values, d->space->count, WEFT_MEM_SEARCH));
     memcpy(t->values, values, (size_t)d->space->count * sizeof *values);
     d->trials += 1;
@@ -78,11 +82,15 @@ static int64_t epochs_of(const search_desk *d, int64_t resource)
     return resource * d->unit;
 }
 
-static weft_status add_score(search_desk *d, int trial)
+/* After a report: the trial's score, and all objectives where the first one is best. value [objectives] */
+static weft_status add_score(search_desk *d, int trial, const double *value)
 {
     const sched_trial *t = sched_trial_at(d->sched, trial);
     WEFT_TRY(grow_array((void **)&d->score, sizeof *d->score, d->scores, &d->score_room, WEFT_MEM_SEARCH));
     d->score[d->scores++] = (desk_score){trial, epochs_of(d, t->resource), t->value};
+    if (t->best_resource == t->resource) {
+        memcpy(d->trial[trial].at_best, value, (size_t)d->objectives * sizeof *value);
+    }
     return WEFT_OK;
 }
 
@@ -131,17 +139,21 @@ static weft_status read_values(search_desk *d, const journal_line *line)
 static weft_status tell_searcher(search_desk *d, int trial)
 {
     const sched_trial *t = sched_trial_at(d->sched, trial);
+    const double share = (double)t->resource / (double)sched_desc_of(d->sched)->max_resource;
+    static const double diverged[OBJECTIVES_MOST] = {(double)NAN};
+    double value[OBJECTIVES_MOST];
+    for (int k = 0; k < d->objectives; ++k) {
+        value[k] = -d->trial[trial].at_best[k];
+    }
     switch (t->state) {
     case SCHED_COMPLETED:
-        return searcher_report(d->searcher, trial, -t->best);
+        return searcher_report_all(d->searcher, trial, 1.0, value);
     case SCHED_STOPPED:
     case SCHED_PAUSED:
-        return t->diverged ? searcher_report(d->searcher, trial, (double)NAN)
-                           : searcher_report_part(d->searcher, trial,
-                                                  (double)t->resource / (double)sched_desc_of(d->sched)->max_resource,
-                                                  -t->best);
+        return t->diverged ? searcher_report_all(d->searcher, trial, 1.0, diverged)
+                           : searcher_report_all(d->searcher, trial, share, value);
     case SCHED_REMOVED:
-        return searcher_report(d->searcher, trial, (double)NAN);
+        return searcher_report_all(d->searcher, trial, 1.0, diverged);
     case SCHED_RUNNING:
         break;
     }
@@ -168,6 +180,37 @@ static weft_status end_again(search_desk *d, const journal_line *line)
     return WEFT_OK;
 }
 
+/* What a report has beside the score: the other objectives; null: the worst. */
+static weft_status read_report(search_desk *d, const journal_line *line, double *value)
+{
+    bool lower = false;
+    int64_t lower_others = 0;
+    int count = 1;
+    WEFT_TRY(json_get_bool(line->where, line->object, "lower", &lower));
+    if (d->objectives > 1) {
+        WEFT_TRY(json_get_int(line->where, line->object, "lower_others", 0, UINT32_MAX, &lower_others));
+    }
+    const json_value *list = json_find(line->object, "others");
+    for (const json_value *v = list != NULL ? list->child : NULL; v != NULL && count < OBJECTIVES_MOST; v = v->next) {
+        value[count++] = v->kind == JSON_NUMBER ? v->number : -(double)INFINITY;
+    }
+    WEFT_CHECK(count == d->objectives, WEFT_ERR_DATA, "%s: %d objectives, and the search has %d", line->where, count,
+               d->objectives);
+    d->lower = (uint32_t)lower_others | (lower ? 1U : 0U);
+    return WEFT_OK;
+}
+
+static weft_status report_again(search_desk *d, const journal_line *line)
+{
+    double value[OBJECTIVES_MOST];
+    int64_t trial = -1;
+    WEFT_TRY(json_get_int(line->where, line->object, "trial", 0, d->trials - 1, &trial));
+    WEFT_TRY(read_report(d, line, value));
+    value[0] = sched_trial_at(d->sched, (int)trial)->value;
+    WEFT_TRY(add_score(d, (int)trial, value));
+    return tell_searcher(d, (int)trial);
+}
+
 static weft_status visit(void *self, const journal_line *line)
 {
     search_desk *d = self;
@@ -182,20 +225,15 @@ static weft_status visit(void *self, const journal_line *line)
         return read_values(d, line);
     }
     if (strcmp(line->event, "report") == 0) {
-        WEFT_TRY(json_get_bool(line->where, line->object, "lower", &d->lower));
+        return report_again(d, line);
     }
     if (strcmp(line->event, "limit") == 0) {
         WEFT_TRY(json_get_int(line->where, line->object, "trials", 1, INT32_MAX, &d->limit));
         searcher_limit(d->searcher, d->limit);
     }
-    if (strcmp(line->event, "remove") == 0 && json_find(line->object, "cancelled") != NULL) {
+    if (strcmp(line->event, "remove") == 0) {
         WEFT_TRY(json_get_int(line->where, line->object, "trial", 0, d->trials - 1, &trial));
-        return forget(d, (int)trial);
-    }
-    if (strcmp(line->event, "report") == 0 || strcmp(line->event, "remove") == 0) {
-        WEFT_TRY(json_get_int(line->where, line->object, "trial", 0, d->trials - 1, &trial));
-        WEFT_TRY(strcmp(line->event, "report") == 0 ? add_score(d, (int)trial) : WEFT_OK);
-        return tell_searcher(d, (int)trial);
+        return json_find(line->object, "cancelled") != NULL ? forget(d, (int)trial) : tell_searcher(d, (int)trial);
     }
     return WEFT_OK;
 }
@@ -205,7 +243,7 @@ static weft_status name_search(const weft_options *o, const search_desk *d, cons
                                char hex[JOURNAL_SPACE_BYTES])
 {
     static const option_id asked[] = {OPT_SEARCHER,  OPT_SEARCH_SEED, OPT_REPEAT_SHARE, OPT_UNIVARIATE, OPT_GRID_VALUES,
-                                      OPT_SCHEDULER, OPT_GRACE,       OPT_REDUCTION,    OPTION_NONE};
+                                      OPT_SCHEDULER, OPT_GRACE,       OPT_REDUCTION,    OPT_OBJECTIVES, OPTION_NONE};
     char *text = NULL;
     WEFT_TRY(WEFT_NEW_ZERO(&text, BASE_BYTES, WEFT_MEM_SEARCH));
     text_append(text, BASE_BYTES, "%016" PRIx64 "\n%s\n", space_digest(d->space), base);
@@ -256,17 +294,17 @@ static weft_status open_journal(const char *name, bool resume, search_desk *d)
 
 weft_status desk_check(const weft_options *options, const search_space *space)
 {
-    search_desk desk = {.space = space};
+    search_desk desk = {.space = space, .objectives = 1};
     const weft_status status = open_deciders(options, &desk);
     desk_close(&desk);
     return status;
 }
 
-weft_status desk_open(const weft_options *options, const search_space *space, const char *folder, const char *base,
-                      bool resume, search_desk *desk)
+weft_status desk_open(const weft_options *options, int objectives, const search_space *space, const char *folder,
+                      const char *base, bool resume, search_desk *desk)
 {
     char name[JOURNAL_SPACE_BYTES];
-    *desk = (search_desk){.space = space, .folder = folder};
+    *desk = (search_desk){.space = space, .folder = folder, .objectives = objectives};
     WEFT_TRY(open_deciders(options, desk));
     WEFT_TRY(name_search(options, desk, base, name));
     return open_journal(name, resume, desk);
@@ -419,11 +457,31 @@ weft_status desk_next(search_desk *d, desk_order *order)
     return WEFT_OK;
 }
 
-weft_status desk_report(search_desk *d, int trial, int64_t epoch, double score, bool *stops)
+static void write_others(const search_desk *d, const desk_news *news, json_writer *json)
+{
+    json_bool(json, "lower", (news->lower & 1U) != 0);
+    if (d->objectives == 1) {
+        return;
+    }
+    json_array(json, "others");
+    for (int k = 1; k < d->objectives; ++k) {
+        if (isfinite(news->value[k])) {
+            json_real(json, NULL, news->value[k]);
+        } else {
+            json_null(json, NULL);
+        }
+    }
+    json_end(json);
+    json_int(json, "lower_others", (int64_t)(news->lower & ~1U));
+}
+
+weft_status desk_report(search_desk *d, const desk_news *said, bool *stops)
 {
     sched_decision decision = SCHED_CONTINUE;
     json_writer *json;
-    const int64_t resource = (epoch + d->unit - 1) / d->unit;
+    const int trial = said->trial;
+    const double score = said->value[0];
+    const int64_t resource = (said->epoch + d->unit - 1) / d->unit;
     const bool news = resource > sched_trial_at(d->sched, trial)->resource;
     *stops = false;
     WEFT_TRY(hear_user(d));
@@ -434,10 +492,11 @@ weft_status desk_report(search_desk *d, int trial, int64_t epoch, double score, 
     if (!news || sched_trial_at(d->sched, trial)->state != SCHED_RUNNING) {
         return WEFT_OK;
     }
+    d->lower = said->lower;
     WEFT_TRY(sched_report(d->sched, trial, resource, score, &decision));
-    WEFT_TRY(add_score(d, trial));
+    WEFT_TRY(add_score(d, trial, said->value));
     WEFT_TRY(sched_log_report(d->journal, trial, resource, score, decision, &json));
-    json_bool(json, "lower", d->lower);
+    write_others(d, said, json);
     WEFT_TRY(journal_end(d->journal));
     *stops = decision != SCHED_CONTINUE;
     return *stops ? tell_searcher(d, trial) : WEFT_OK;

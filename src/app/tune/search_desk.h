@@ -20,6 +20,7 @@
 #include "app/options/app_options.h"
 #include "base/file.h"
 #include "tune/journal/sched_log.h"
+#include "tune/search/front.h"
 #include "tune/search/searcher.h"
 
 enum { DESK_WORDS = 200 };
@@ -27,9 +28,10 @@ enum { DESK_WORDS = 200 };
 typedef struct desk_trial {
     double *values; /* [dimensions] */
     uint64_t seed;
-    double seconds;          /* of training, over all its parts */
-    bool ends;               /* the user has said so */
-    char failed[DESK_WORDS]; /* why it does not train on; "": nothing failed */
+    double seconds;                  /* of training, over all its parts */
+    double at_best[OBJECTIVES_MOST]; /* [objectives] where the first one was best; NaN: no report yet */
+    bool ends;                       /* the user has said so */
+    char failed[DESK_WORDS];         /* why it does not train on; "": nothing failed */
 } desk_trial;
 
 /* One report of a trial; the larger value is the better one. */
@@ -38,6 +40,14 @@ typedef struct desk_score {
     int64_t epoch;
     double value;
 } desk_score;
+
+/* What a seat reports after an epoch. */
+typedef struct desk_news {
+    int64_t epoch;
+    int32_t trial;
+    uint32_t lower;                /* bit k: a lower figure of objective k is the better one, for those who print */
+    double value[OBJECTIVES_MOST]; /* [objectives] schedulers go by the first; none is a number: it diverged */
+} desk_news;
 
 typedef struct desk_order {
     bool over;  /* nothing is left to train */
@@ -63,7 +73,8 @@ typedef struct search_desk {
     int known;            /* trials of a journal that was read again */
     int again;            /* of those, trials below this were looked at for those that ran when it ended */
     int64_t cancel_bytes; /* of the file `cancel` that were read */
-    bool lower;           /* a lower score is the better one, for those who print */
+    int objectives;
+    uint32_t lower; /* see desk_news */
 } search_desk;
 
 /* What options say of who suggests configurations; repeats: a configuration may be trained more than once. */
@@ -71,20 +82,20 @@ searcher_desc desk_searcher(const weft_options *options, int64_t trials, bool re
 /* WEFT_ERR_USAGE: options contradict each other, or the space. Writes nothing. */
 weft_status desk_check(const weft_options *options, const search_space *space);
 /*
- * options: of `weft tune`. folder: exists and outlives the desk; the journal is its trials.jsonl. base: names all that
- * scores depend on beside the space, in words; a journal of another search is refused with WEFT_ERR_USAGE. resume: it
- * is read again, where there is one, and goes on to the number of trials that options say now. Free with desk_close,
- * also after a failure.
+ * options: of `weft tune`. objectives: values of a report. folder: exists and outlives the desk; the journal is
+ * its trials.jsonl. base: names all that scores depend on beside the space, in words; a journal of another search is
+ * refused with WEFT_ERR_USAGE. resume: it is read again, where there is one, and goes on to the number of trials that
+ * options say now. Free with desk_close, also after a failure.
  */
-weft_status desk_open(const weft_options *options, const search_space *space, const char *folder, const char *base,
-                      bool resume, search_desk *desk);
+weft_status desk_open(const weft_options *options, int objectives, const search_space *space, const char *folder,
+                      const char *base, bool resume, search_desk *desk);
 /* [out] path [FILE_PATH_MAX]: of a trial's folder, or of a file in it; name NULL: the folder. */
 weft_status desk_trial_path(const char *folder, int trial, const char *name, char *path);
 void desk_close(search_desk *desk);
 
 weft_status desk_next(search_desk *desk, desk_order *order);
-/* epoch: a multiple of desk->unit, or the last. [out] stops: the trial does not train beyond this epoch. */
-weft_status desk_report(search_desk *desk, int trial, int64_t epoch, double score, bool *stops);
+/* news->epoch: a multiple of desk->unit, or the last. [out] stops: the trial does not train beyond this epoch. */
+weft_status desk_report(search_desk *desk, const desk_news *news, bool *stops);
 /* The trial's part is over: seconds that it took; failed: NULL, or why it will never go on. */
 weft_status desk_end(search_desk *desk, int trial, double seconds, const char *failed);
 /* Epochs of the shortest part of a training: up to the first rung, where there are rungs. */

@@ -147,7 +147,9 @@ static weft_status open_desk(search_state *s)
     WEFT_TRY(folder_make(s->folder));
     WEFT_TRY(WEFT_NEW(&base, BASE_BYTES, WEFT_MEM_GENERAL));
     weft_status status = name_base(s, base);
-    status = status == WEFT_OK ? desk_open(s->options, &s->space, s->folder, base, resume, &s->desk) : status;
+    status = status == WEFT_OK
+                 ? desk_open(s->options, s->objectives.count, &s->space, s->folder, base, resume, &s->desk)
+                 : status;
     weft_free(base);
     return status;
 }
@@ -165,6 +167,21 @@ static weft_status check_elastic(const weft_options *o)
     return WEFT_OK;
 }
 
+static weft_status check_objectives(const search_state *s)
+{
+    const weft_options *o = s->options;
+    WEFT_CHECK(!option_flag(o, OPT_ELASTIC) || !objectives_take_time(&s->objectives), WEFT_ERR_USAGE,
+               FLAG_OBJECTIVES
+               ": epoch_s does not compare between trials of different numbers of ranks: leave it or " FLAG_ELASTIC
+               " out");
+    if (s->objectives.count > 1 && option_choice(o, OPT_SCHEDULER) != SCHED_KIND_FIFO && search_speaks(s)) {
+        log_info("trials go on by '%s' alone, and the front is of those trained to the end: " FLAG_SCHEDULER
+                 " fifo trains all of them",
+                 objective_name(&s->objectives, 0));
+    }
+    return WEFT_OK;
+}
+
 static weft_status begin(search_state *s)
 {
     const char *folder = option_text(s->options, OPT_RUN_DIR);
@@ -176,7 +193,9 @@ static weft_status begin(search_state *s)
                (long long)option_int(s->options, OPT_RUNS));
     WEFT_CHECK(!option_flag(s->options, OPT_DRY_RUN), WEFT_ERR_USAGE,
                "--dry-run is for weft train: try one configuration there");
+    WEFT_TRY(objectives_parse(option_text(s->options, OPT_OBJECTIVES), &s->objectives));
     WEFT_TRY(check_elastic(s->options));
+    WEFT_TRY(check_objectives(s));
     s->deadline = hours > 0.0 ? clock_seconds() + 3600.0 * hours : 0.0;
     weft_status status = read_space(s);
     status = status == WEFT_OK ? desk_check(s->options, &s->space) : status;
@@ -309,8 +328,7 @@ static weft_status write_results(search_state *s)
     for (int i = 0; i < s->desk.trials; ++i) {
         drop_checkpoint(s, i);
     }
-    WEFT_TRY(search_write(s));
-    return search_print(s);
+    return search_write(s);
 }
 
 /* began: clock_seconds() when trials began. */

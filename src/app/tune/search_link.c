@@ -96,12 +96,12 @@ weft_status link_next(search_link *link, bool leaves, desk_order *order, double 
     return WEFT_OK;
 }
 
-weft_status link_report(search_link *link, int trial, int64_t epoch, double score, bool lower, bool *stops)
+weft_status link_report(search_link *link, const desk_news *news, bool *stops)
 {
-    const link_message m = {.call = CALL_REPORT, .trial = trial, .epoch = epoch, .number = score, .lower = lower};
+    const link_message m = {.call = CALL_REPORT, .news = *news};
     link_answer answer;
     if (link->counter != NULL) {
-        return counter_report(link->counter, trial, epoch, score, lower, stops);
+        return counter_report(link->counter, news, stops);
     }
     WEFT_TRY(ask(link, &m, &answer, NULL));
     *stops = answer.stops;

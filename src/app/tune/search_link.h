@@ -43,7 +43,7 @@ weft_status link_finish(link_server *server);
 weft_status link_open(link_server *server, const link_place *place, int seat, int dimensions, search_link *link);
 void link_close(search_link *link);
 
-/* As those of the counter. lower: a lower score is the better one, for those who print. */
+/* As those of the counter. */
 weft_status link_next(search_link *link, bool leaves, desk_order *order, double *values);
-weft_status link_report(search_link *link, int trial, int64_t epoch, double score, bool lower, bool *stops);
+weft_status link_report(search_link *link, const desk_news *news, bool *stops);
 weft_status link_end(search_link *link, int trial, double seconds, const char *failed);

@@ -49,7 +49,9 @@ static void write_study(const search_state *s, FILE *out)
     json_writer json = begin_line(out, OP_STUDY);
     json_text(&json, "study_name", s->folder);
     json_array(&json, "directions");
-    json_int(&json, NULL, s->desk.lower ? 1 : 2); /* minimise, maximise */
+    for (int k = 0; k < s->objectives.count; ++k) {
+        json_int(&json, NULL, (s->desk.lower >> k & 1U) != 0 ? 1 : 2); /* minimise, maximise */
+    }
     json_end(&json);
     end_line(&json);
 }
@@ -164,7 +166,9 @@ static void write_end(const search_state *s, int trial, const struct timespec *n
         json_null(&json, "values");
     } else {
         json_array(&json, "values");
-        json_real(&json, NULL, search_measured(s, t->best));
+        for (int k = 0; k < s->objectives.count; ++k) {
+            json_real(&json, NULL, search_figure(s, trial, k));
+        }
         json_end(&json);
     }
     end_line(&json);

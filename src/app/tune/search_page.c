@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "app/facts/fact_list.h"
-#include "app/tune/search_state.h"
+#include "app/tune/search_front.h"
 #include "base/text/append.h"
 #include "tune/search/importance.h"
 
@@ -11,7 +11,7 @@ enum { CURVES = 24, AXES = 11, LEADING = 20, TEXT_BYTES = 512 };
 
 /* ---- series ------------------------------------------------------------------------------------------------------ */
 
-static void begin_drawing(json_writer *json, const char *kind, const char *title, const char *x, const char *y)
+void search_begin_drawing(json_writer *json, const char *kind, const char *title, const char *x, const char *y)
 {
     json_object(json, NULL);
     json_text(json, "kind", kind);
@@ -21,7 +21,7 @@ static void begin_drawing(json_writer *json, const char *kind, const char *title
     json_text(json, "unit", "");
 }
 
-static void end_drawing(json_writer *json)
+void search_end_drawing(json_writer *json)
 {
     json_end(json); /* the series */
     json_end(json);
@@ -75,7 +75,7 @@ static void draw_scores(const search_state *s, json_writer *json)
         int state;
         const char *name;
     } states[] = {{SCHED_COMPLETED, "complete"}, {SCHED_PAUSED, "paused"}, {SCHED_STOPPED, "stopped"}};
-    begin_drawing(json, "scatter", "Best score of each trial", "trial", "validation score");
+    search_begin_drawing(json, "scatter", "Best score of each trial", "trial", "validation score");
     json_array(json, "series");
     for (size_t k = 0; k < sizeof states / sizeof *states; ++k) {
         int count = 0;
@@ -91,26 +91,26 @@ static void draw_scores(const search_state *s, json_writer *json)
         trial_numbers(s, json, "y", states[k].state, trial_score);
         json_end(json);
     }
-    end_drawing(json);
+    search_end_drawing(json);
 }
 
 static void draw_progress(const search_state *s, json_writer *json)
 {
-    begin_drawing(json, "line", "Best score so far", "trial", "validation score");
+    search_begin_drawing(json, "line", "Best score so far", "trial", "validation score");
     json_array(json, "series");
     json_object(json, NULL);
     json_text(json, "name", "best");
     trial_numbers(s, json, "x", -1, trial_number);
     trial_numbers(s, json, "y", -1, best_until);
     json_end(json);
-    end_drawing(json);
+    search_end_drawing(json);
 }
 
 /* order: [count] trials, the best first. */
 static void draw_curves(const search_state *s, const search_ranked *order, int count, json_writer *json)
 {
     char name[32];
-    begin_drawing(json, "line", "Scores of the leading trials", "epoch", "validation score");
+    search_begin_drawing(json, "line", "Scores of the leading trials", "epoch", "validation score");
     json_array(json, "series");
     for (int k = 0; k < count && k < CURVES; ++k) {
         (void)snprintf(name, sizeof name, "trial %d", order[k].trial);
@@ -128,13 +128,13 @@ static void draw_curves(const search_state *s, const search_ranked *order, int c
         }
         json_end(json);
     }
-    end_drawing(json);
+    search_end_drawing(json);
 }
 
 static void draw_settings(const search_state *s, json_writer *json)
 {
     char name[SPACE_NAME_MAX + 8];
-    begin_drawing(json, "parallel", "Settings and scores", "", "");
+    search_begin_drawing(json, "parallel", "Settings and scores", "", "");
     json_array(json, "series");
     for (int d = 0; d < s->space.count && d < AXES; ++d) {
         const space_dimension *dimension = &s->space.dimension[d];
@@ -156,7 +156,7 @@ static void draw_settings(const search_state *s, json_writer *json)
     json_text(json, "name", "score");
     trial_numbers(s, json, "values", -1, trial_score);
     json_end(json);
-    end_drawing(json);
+    search_end_drawing(json);
 }
 
 static weft_status draw_importance(const search_state *s, json_writer *json)
@@ -166,7 +166,7 @@ static weft_status draw_importance(const search_state *s, json_writer *json)
     if (isnan(share[0])) {
         return WEFT_OK;
     }
-    begin_drawing(json, "bars", "What each setting explains of the score by itself, percent", "", "");
+    search_begin_drawing(json, "bars", "What each setting explains of the score by itself, percent", "", "");
     json_array(json, "names");
     for (int d = 0; d < s->space.count; ++d) {
         json_text(json, NULL, s->space.dimension[d].name);
@@ -181,7 +181,7 @@ static weft_status draw_importance(const search_state *s, json_writer *json)
     }
     json_end(json);
     json_end(json);
-    end_drawing(json);
+    search_end_drawing(json);
     return WEFT_OK;
 }
 
@@ -224,7 +224,7 @@ static void write_trials(const search_state *s, const search_ranked *order, int 
     json_end(json);
 }
 
-weft_status search_write_page(search_state *s)
+weft_status search_write_page(search_state *s, const search_front *front)
 {
     char path[FILE_PATH_MAX];
     search_ranked *order = NULL;
@@ -244,6 +244,7 @@ weft_status search_write_page(search_state *s)
         if (count > 0) {
             draw_progress(s, &json);
             draw_scores(s, &json);
+            search_draw_front(s, front, &json);
             draw_curves(s, order, count, &json);
             draw_settings(s, &json);
             status = draw_importance(s, &json);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/tune/search_state.h"
+#include "app/tune/search_front.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text/append.h"
@@ -19,7 +19,13 @@ static const char *const state_names[] = {"runs", "paused", "stopped", "complete
 /* A score as it was measured. */
 double search_measured(const search_state *s, double score)
 {
-    return s->desk.lower ? -score : score;
+    return (s->desk.lower & 1U) != 0 ? -score : score;
+}
+
+double search_figure(const search_state *s, int trial, int k)
+{
+    const double value = s->desk.trial[trial].at_best[k];
+    return (s->desk.lower >> k & 1U) != 0 ? -value : value;
 }
 
 static const sched_trial *facts_of(const search_state *s, int trial)
@@ -132,13 +138,30 @@ static void write_number(FILE *out, double value)
     }
 }
 
-static weft_status write_csv(const search_state *s)
+/* The other objectives, and how many fronts are before that of the trial: 0, no other trial beats it. */
+static void write_objectives(const search_state *s, const search_front *front, int trial, FILE *out)
+{
+    for (int k = 1; k < s->objectives.count; ++k) {
+        write_number(out, search_figure(s, trial, k));
+    }
+    if (front->rank != NULL && front->rank[trial] >= 0) {
+        fprintf(out, ",%d", front->rank[trial]);
+    } else if (front->rank != NULL) {
+        fputc(',', out);
+    }
+}
+
+static weft_status write_csv(const search_state *s, const search_front *front)
 {
     file_writer writer;
     char value[SPACE_TEXT_MAX];
     WEFT_TRY(begin_file(s, "summary.csv", &writer));
     FILE *out = writer.stream;
     fprintf(out, "trial,state,epochs,score,best_score,best_epoch,seconds,seed");
+    for (int k = 1; k < s->objectives.count; ++k) {
+        fprintf(out, ",%s", objective_name(&s->objectives, k));
+    }
+    fprintf(out, "%s", front->rank != NULL ? ",front" : "");
     for (int d = 0; d < s->space.count; ++d) {
         fprintf(out, ",%s", s->space.dimension[d].name);
     }
@@ -152,6 +175,7 @@ static weft_status write_csv(const search_state *s)
         write_number(out, search_measured(s, t->best));
         fprintf(out, ",%" PRId64 ",%.3f,%" PRIu64, isnan(t->best) ? 0 : search_epoch_of(s, t->best_resource),
                 own->seconds, own->seed + (uint64_t)option_int(s->options, OPT_SEED));
+        write_objectives(s, front, i, out);
         for (int d = 0; d < s->space.count; ++d) {
             fprintf(out, ",%s", space_value_text(&s->space.dimension[d], own->values[d], value));
         }
@@ -162,14 +186,13 @@ static weft_status write_csv(const search_state *s)
     return file_writer_commit(&writer);
 }
 
-/* The best trial's options as a config file; its folder is the reader's to choose. */
-static weft_status write_best(const search_state *s, int trial)
+weft_status search_write_options(const search_state *s, int trial, const char *path)
 {
     weft_options *options = NULL;
     file_writer writer;
     const desk_trial *t = &s->desk.trial[trial];
     WEFT_TRY(search_trial_options(s, SEARCH_NO_FOLDER, t->seed, t->values, &options));
-    weft_status status = begin_file(s, "best.toml", &writer);
+    weft_status status = file_writer_open(path, &writer);
     if (status == WEFT_OK) {
         option_print_config(writer.stream, options);
         status = file_writer_commit(&writer);
@@ -178,19 +201,9 @@ static weft_status write_best(const search_state *s, int trial)
     return status;
 }
 
-weft_status search_write(search_state *s)
-{
-    int best = -1;
-    WEFT_TRY(desk_best(&s->desk, &best));
-    WEFT_TRY(write_csv(s));
-    WEFT_TRY(search_write_page(s));
-    WEFT_TRY(search_write_optuna(s));
-    return best >= 0 ? write_best(s, best) : WEFT_OK;
-}
-
 /* ---- stdout ------------------------------------------------------------------------------------------------------ */
 
-weft_status search_print(search_state *s)
+static weft_status search_print(search_state *s, const search_front *front)
 {
     int best = -1;
     char text[TEXT_BYTES];
@@ -210,12 +223,39 @@ weft_status search_print(search_state *s)
         printf("no trial has a score\n");
         return WEFT_OK;
     }
+    search_print_front(s, front);
     const sched_trial *t = facts_of(s, best);
     search_say_values(s, best, text, sizeof text);
-    printf("best: trial %d, validation score %.6g at epoch %" PRId64 ": %s\n", best, search_measured(s, t->best),
-           search_epoch_of(s, t->best_resource), text);
+    printf("best: trial %d, %s %.6g at epoch %" PRId64 ": %s\n", best,
+           s->objectives.kind[0] == 0 ? "validation score" : objective_name(&s->objectives, 0),
+           search_measured(s, t->best), search_epoch_of(s, t->best_resource), text);
     printf("its options: %s/best.toml (weft train --config %s/best.toml); all trials: %s/summary.csv; a page of them: "
            "weft report %s\n",
            s->folder, s->folder, s->folder, s->folder);
     return WEFT_OK;
+}
+
+static weft_status write_files(search_state *s, const search_front *front)
+{
+    char path[FILE_PATH_MAX];
+    int best = -1;
+    WEFT_TRY(desk_best(&s->desk, &best));
+    WEFT_TRY(write_csv(s, front));
+    WEFT_TRY(search_write_page(s, front));
+    WEFT_TRY(search_write_optuna(s));
+    WEFT_TRY(search_write_front(s, front));
+    WEFT_TRY(file_path(path, "%s/best.toml", s->folder));
+    return best >= 0 ? search_write_options(s, best, path) : WEFT_OK;
+}
+
+weft_status search_write(search_state *s)
+{
+    search_front front;
+    weft_status status = search_find_front(s, &front);
+    status = status == WEFT_OK ? write_files(s, &front) : status;
+    if (status == WEFT_OK) {
+        status = search_print(s, &front);
+    }
+    weft_free(front.rank);
+    return status;
 }

@@ -40,7 +40,7 @@ static weft_status serve(link_server *server, const link_message *m, link_answer
                    counter->crew.seats);
         return counter_next(counter, m->seat, m->leaves, &answer->order, values);
     case CALL_REPORT:
-        return counter_report(counter, m->trial, m->epoch, m->number, m->lower, &answer->stops);
+        return counter_report(counter, &m->news, &answer->stops);
     case CALL_END:
         return counter_end(counter, m->trial, m->number, m->failed ? m->words : NULL);
     }

@@ -3,6 +3,7 @@
 
 #include "app/train/train_job.h"
 #include "app/tune/search_link.h"
+#include "app/tune/search_objective.h"
 
 enum { SEARCH_TEAMS = 31 };
 
@@ -10,6 +11,7 @@ typedef struct search_state {
     const weft_options *options; /* of weft tune */
     app_context world;
     search_space space;
+    search_objectives objectives;
     char folder[FILE_PATH_MAX];
     search_desk desk; /* rank 0 */
     link_server *server;
@@ -34,6 +36,9 @@ typedef struct search_state {
     /* ---- the part of a trial that trains now ---- */
     desk_order order;
     int64_t told;     /* epochs that are over */
+    train_epoch last; /* epoch of this part; all 0: there was none */
+    double epoch_s;   /* of training, over the epochs of this part */
+    int64_t epochs;   /* of them */
     bool last_step;   /* the step that comes is the epoch's last */
     bool stops;       /* the group's first rank: the desk wants no more of it */
     bool interrupted; /* a signal or the deadline asked to stop */
@@ -73,6 +78,8 @@ weft_status search_trial_options(const search_state *s, int trial, uint64_t seed
 void search_tell(search_state *s, bool now);
 /* A score as it was measured; the epoch that a scheduler's resource is; "paused"; "lr 0.01, hidden 32". */
 double search_measured(const search_state *s, double score);
+/* An objective of a trial as it was measured, where the first one was best; NaN: no report. */
+double search_figure(const search_state *s, int trial, int k);
 int64_t search_epoch_of(const search_state *s, int64_t resource);
 const char *search_state_name(int state);
 int search_count_state(const search_state *s, sched_state state); /* trials in this state */
@@ -83,9 +90,13 @@ typedef struct search_ranked {
 } search_ranked;
 /* [out] order: [trials] those with a score, the best first; returns how many. */
 int search_rank_trials(const search_state *s, search_ranked *order);
-/* search.json, for weft report (app/tune/search_page.c). */
-weft_status search_write_page(search_state *s);
+/* search.json, for weft report (app/tune/search_page.c); front: app/tune/search_front.h. */
+typedef struct search_front search_front;
+weft_status search_write_page(search_state *s, const search_front *front);
+void search_begin_drawing(json_writer *json, const char *kind, const char *title, const char *x, const char *y);
+void search_end_drawing(json_writer *json);
+/* All options of a trial as a config file; the folder of its run is the reader's to choose. */
+weft_status search_write_options(const search_state *s, int trial, const char *path);
 /* optuna.log (app/tune/search_optuna.c). */
 weft_status search_write_optuna(const search_state *s);
-weft_status search_write(search_state *s);
-weft_status search_print(search_state *s);
+weft_status search_write(search_state *s); /* and prints */

@@ -68,11 +68,12 @@ static weft_status on_step(void *self, const train_epoch *epoch)
     return WEFT_OK;
 }
 
-/* The larger score is the better one. */
-static double turned(const search_state *s, double score)
+/* The group's first rank. */
+static weft_status report(search_state *s, const train_epoch *epoch, double mean_epoch_s)
 {
-    const train_metric metric = s->job->services.metric;
-    return metric_better(metric, 1.0, 0.0) ? score : -score;
+    desk_news news = {.trial = s->order.trial, .epoch = epoch->epoch};
+    WEFT_TRY(objectives_measure(&s->objectives, s->job, epoch, mean_epoch_s, news.value, &news.lower));
+    return link_report(&s->link, &news, &s->stops);
 }
 
 static weft_status on_epoch(void *self, const train_epoch *epoch)
@@ -80,14 +81,13 @@ static weft_status on_epoch(void *self, const train_epoch *epoch)
     search_state *s = self;
     s->told = epoch->epoch;
     s->last_step = steps_of(s) <= 1;
+    s->last = *epoch;
+    s->epoch_s += epoch->epoch_s;
+    s->epochs += 1;
     if (!search_leads(s) || !epoch->evaluated) {
         return WEFT_OK;
     }
-    const bool validates = !isnan(epoch->score[1]);
-    WEFT_CHECK(validates, WEFT_ERR_DATA, "no labelled row validates, and a search goes by the score of such rows: %s",
-               s->job->work.split_cure);
-    const double score = turned(s, epoch->score[1]);
-    WEFT_TRY(link_report(&s->link, s->order.trial, epoch->epoch, score, turned(s, 1.0) < 0.0, &s->stops));
+    WEFT_TRY(report(s, epoch, s->epoch_s / (double)s->epochs));
     if (search_speaks(s)) {
         counter_hold(s->link.counter);
         search_tell(s, false);
@@ -174,13 +174,16 @@ static weft_status train_part(search_state *s, const weft_options *options)
     return train_job_fit(s->job);
 }
 
-/* A run that --patience ended reported no last epoch. */
+/* A run that --patience ended reported no last epoch: figures of its best one stand for it. */
 static weft_status report_last(search_state *s)
 {
     const train_result *result = &s->job->result;
-    const double best = turned(s, result->valid_mean);
-    const int64_t last = option_int(s->options, OPT_EPOCHS);
-    return search_leads(s) ? link_report(&s->link, s->order.trial, last, best, turned(s, 1.0) < 0.0, &s->stops)
+    train_epoch best = s->last;
+    best.epoch = option_int(s->options, OPT_EPOCHS);
+    best.score[0] = result->train_mean;
+    best.score[1] = result->valid_mean;
+    best.loss = result->run[0].final_loss;
+    return search_leads(s) ? report(s, &best, s->epochs > 0 ? s->epoch_s / (double)s->epochs : result->epoch_s_median)
                            : WEFT_OK;
 }
 
@@ -190,6 +193,9 @@ weft_status search_train(search_state *s, const double *values, char failed[DESK
     failed[0] = '\0';
     s->stops = s->interrupted = false;
     s->told = s->order.from;
+    s->last = (train_epoch){.epoch = 0};
+    s->epoch_s = 0.0;
+    s->epochs = 0;
     weft_status status = comm_agree(s->group, search_trial_options(s, s->order.trial, s->order.seed, values, &options));
     status = status == WEFT_OK ? train_part(s, options) : status;
     option_destroy(options);

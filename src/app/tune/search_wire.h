@@ -9,9 +9,9 @@ typedef enum link_call { CALL_HELLO, CALL_NEXT, CALL_REPORT, CALL_END } link_cal
 typedef struct link_message {
     uint8_t secret[LINK_SECRET_BYTES];
     int32_t call, seat, trial;
-    int64_t epoch;
-    double number; /* a score, or seconds */
-    bool lower, failed, leaves;
+    double number; /* seconds */
+    desk_news news;
+    bool failed, leaves;
     char words[DESK_WORDS];
 } link_message;
 

@@ -213,9 +213,9 @@ static void test_gains_are_those_of_trials_that_went_on(void **state)
     }
     for (int i = 0; i < COUNT; i++) {
         ASSERT_OK(history_tell(&history, told[i].trial, told[i].share < 1.0 ? TRIAL_PART : TRIAL_ENDED, told[i].share,
-                               told[i].value));
+                               &told[i].value));
     }
-    ASSERT_STATUS(history_tell(&history, 0, TRIAL_PART, 0.5, 1.0), WEFT_ERR_USAGE);
+    ASSERT_STATUS(history_tell(&history, 0, TRIAL_PART, 0.5, &told[0].value), WEFT_ERR_USAGE);
     ASSERT_OK(part_gains(&history, COUNT, gain));
     for (int i = 0; i < COUNT; i++) {
         ASSERT_NEAR(gain[i], told[i].gain, 1e-12);
