@@ -8,7 +8,7 @@
 
 /* Others are averaged over OTHERS configurations that fill the space evenly, the same ones for every value. A dimension
  * of more values has LEVELS of them. */
-enum { OTHERS = 64, LEVELS = 8 };
+enum { OTHERS = 64, LEVELS = 8, FITTED_MOST = 100 };
 
 typedef struct variance {
     double sum, square;
@@ -74,6 +74,8 @@ weft_status searcher_importance(searcher *s, double *share)
     if (s->history.told < IMPORTANCE_VALUES) {
         return WEFT_OK;
     }
+    /* Where no suggestion needed the model, it is not worth the seconds that its lengths from all values take. */
+    s->fit_most = s->surrogate == NULL ? FITTED_MOST : s->fit_most;
     WEFT_TRY(surrogate_update(s));
     WEFT_TRY(WEFT_NEW(&others, (int64_t)OTHERS * s->space->count, WEFT_MEM_SEARCH));
     draw_others(s, others);

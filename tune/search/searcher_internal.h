@@ -13,6 +13,7 @@ struct searcher {
     searcher_desc desc;
     search_history history;
     search_surrogate *surrogate; /* the model of scores (tune/search/surrogate.h); made when it is first needed */
+    int fit_most;                /* values that the model is fitted to; 0: all that it knows */
     tpe_state *tpe;              /* the same of tune/search/search_tpe.c */
 };
 

@@ -229,7 +229,8 @@ static int fitted_for(int told)
 /* Begins at the prior, so that theta depends on the trials alone, and not on when they were asked for. */
 static weft_status fit(search_surrogate *m, const searcher *s)
 {
-    const int due = fitted_for(s->history.told);
+    const int told = s->history.told;
+    const int due = fitted_for(s->fit_most > 0 ? (int)smaller(told, s->fit_most) : told);
     if (m->fitted != due) {
         WEFT_TRY(add_known(m, s, due));
         make_plain(m);

@@ -8,6 +8,8 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 
+enum { KEPT_BYTES = 4 << 20 };
+
 /* The first job's mark of the resident set is the process's own, and the kernel's figure (VmHWM) stays as other
  * programs expect it. */
 static atomic_int jobs_begun;
@@ -31,7 +33,11 @@ static void begin_rss_mark(job_account *account)
     if (atomic_fetch_add(&jobs_begun, 1) == 0) {
         return;
     }
-    malloc_trim(0); /* freed blocks that the C library keeps are resident, and no memory of this job */
+    /* Freed blocks that the C library keeps are resident, and no memory of this job. A few of them are left: the next
+     * fit of a search would only ask for their pages again. */
+    if (mallinfo2().fordblks >= KEPT_BYTES) {
+        malloc_trim(0);
+    }
     account->outer_peak_rss = peak_rss();
     atomic_store(&reached_rss, clock_peak_rss_restart() ? 0 : account->outer_peak_rss);
 }
