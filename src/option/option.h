@@ -15,7 +15,8 @@
  *     min, max  for INT, REAL, SIZE, TIME (inclusive)
  *     choices   for CHOICE: CHOICES(type, LIST), an enumeration and its list (base/option_words.h), or WORDS("a|b"),
  *               which are read as text; for TEXT: WORDS, of which the value is one unless it names a file, with a '.'
- *               or a '/' in it; "" for others
+ *               or a '/' in it; for REAL: WORDS("auto"), in the place of which a number is found (option_decide): until
+ *               then it is NaN; "" for others
  *
  *   NEED(id, other, choices)
  *     `id` acts only while `other` has one of `choices` ('|' between them), or is given at all ("*")

@@ -215,7 +215,12 @@ static weft_status parse_value(const option_row *row, const char *spelled, const
         WEFT_TRY(check_range(row, spelled, (double)value->integer));
         return copy_text(text, strlen(text), &value->text);
     case OPTION_REAL:
-        WEFT_CHECK(number_parse_real(text, &value->real), WEFT_ERR_USAGE, "%s: not a number", spelled);
+        if (option_list_has(row->choices, '|', text)) {
+            value->real = (double)NAN;
+            return copy_text(text, strlen(text), &value->text);
+        }
+        WEFT_CHECK(number_parse_real(text, &value->real), WEFT_ERR_USAGE, "%s: not a number%s%s", spelled,
+                   row->choices[0] != '\0' ? ", nor " : "", row->choices);
         WEFT_TRY(check_range(row, spelled, value->real));
         return copy_text(text, strlen(text), &value->text);
     case OPTION_CHOICE:
@@ -285,7 +290,7 @@ static bool same_value(option_type type, const option_value *a, const option_val
         return a->integer == b->integer;
     case OPTION_REAL:
     case OPTION_TIME:
-        return a->real == b->real;
+        return a->real == b->real || (isnan(a->real) && isnan(b->real));
     case OPTION_SIZE:
         return a->size == b->size;
     case OPTION_TEXT:
@@ -392,7 +397,8 @@ const char *option_argument(const weft_options *options, int i)
 bool option_is_auto(const weft_options *options, option_id id)
 {
     const option_type type = option_row_in(options, id)->type;
-    return (type == OPTION_TEXT || type == OPTION_CHOICE) && strcmp(option_text(options, id), "auto") == 0;
+    return (type == OPTION_TEXT || type == OPTION_CHOICE || type == OPTION_REAL) &&
+           strcmp(option_text(options, id), "auto") == 0;
 }
 
 bool option_flag(const weft_options *options, option_id id)

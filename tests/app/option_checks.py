@@ -46,12 +46,12 @@ def valid_values(option):
         return ["on", "off", "true", "no"]
     if kind == "choice":
         return option["choices"]
-    if "choices" in option:
+    if "choices" in option and kind == "text":
         return [*option["choices"], "own/a.file"]
     if kind == "text":
         return ["a name", ""]
     units = {"size": ["1KiB", "2 MiB"], "time": ["2m", "1 h"]}.get(kind, [])
-    return [number(option["min"]), number(option["max"]), *units]
+    return [number(option["min"]), number(option["max"]), *units, *option.get("choices", [])]
 
 
 def invalid_values(option):
@@ -59,7 +59,7 @@ def invalid_values(option):
     kind = option["type"]
     if kind == "flag":
         return [("maybe", ["a flag is on or off"])]
-    if "choices" in option:
+    if "choices" in option and kind != "real":
         return [("no-such-choice", ["must be one of " + ", ".join(option["choices"])])]
     if kind == "text":
         return [("a\tb", ["control characters"])]

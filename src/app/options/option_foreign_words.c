@@ -92,8 +92,7 @@ const option_foreign app_foreigns[] = {
 };
 
 const option_foreign_value app_foreign_values[] = {
-    {OPT_LR, "auto,find,finder",
-     "there is no finder of rates: a number; --recipe has published ones, --schedule lowers it"},
+    {OPT_LR, "find,finder", "a number, or auto, which tries rates; --recipe has published ones, --schedule lowers it"},
     {OPT_EPOCHS, "auto,inf", "a number; --patience N ends a run after N evaluations without a better one"},
     {OPT_LOSS, "fair,mape,gamma,tweedie,gammaloss,cox",
      "of targets that are numbers there are squared, absolute, huber, quantile and poisson"},

@@ -58,7 +58,27 @@ static weft_status check_classes(const workload *work, const saved_model *initia
     return class_match_check_start(&model, &data);
 }
 
-weft_status fit_place_initial(const workload *work, const saved_model *initial)
+static bool has_patterns(const weft_options *o)
+{
+    return option_text(o, OPT_FREEZE)[0] != '\0' || option_text(o, OPT_LR_SCALE)[0] != '\0';
+}
+
+/* Parameters that stand still or have rates of their own. */
+static weft_status apply_patterns(const workload *work)
+{
+    const app_context *context = work->context;
+    const weft_options *o = context->options;
+    param_pattern_figures figures;
+    WEFT_TRY(comm_agree(context->comm, param_patterns_apply(work->model->params, option_text(o, OPT_FREEZE),
+                                                            option_text(o, OPT_LR_SCALE), &figures)));
+    if (has_patterns(o)) {
+        log_info("of %lld parameters %lld are frozen and %lld have a rate of their own",
+                 (long long)workload_parameters(work), (long long)figures.frozen, (long long)figures.scaled);
+    }
+    return WEFT_OK;
+}
+
+static weft_status place_weights(const workload *work, const saved_model *initial)
 {
     weft_comm *comm = work->context->comm;
     const weft_options *o = work->context->options;
@@ -81,6 +101,12 @@ weft_status fit_place_initial(const workload *work, const saved_model *initial)
     return comm_agree(comm, check_classes(work, initial));
 }
 
+weft_status fit_place_initial(const workload *work, const saved_model *initial)
+{
+    WEFT_TRY(place_weights(work, initial));
+    return work->ops->fit != NULL ? WEFT_OK : apply_patterns(work);
+}
+
 weft_status fit_keep_choices(app_context *context, const workload *work)
 {
     return work->ops->fit != NULL ? WEFT_OK
@@ -90,12 +116,43 @@ weft_status fit_keep_choices(app_context *context, const workload *work)
 
 /* ---- the loop ---- */
 
-static weft_status loop_options(const workload *work, const saved_model *initial, const fit_services *services,
-                                train_options *options)
+/* [out] weight [classes]; NULL: every row counts the same. The caller's (weft_free). Collective. */
+static weft_status weigh_classes(const workload *work, double **weight)
+{
+    const app_context *context = work->context;
+    const char *text = option_text(context->options, OPT_CLASS_WEIGHTS);
+    const int64_t classes = work->targets->outputs;
+    int64_t *count = NULL;
+    if (text[0] == '\0') {
+        return WEFT_OK;
+    }
+    WEFT_CHECK(work->targets->loss == TRAIN_LOSS_XENT, WEFT_ERR_USAGE,
+               FLAG_CLASS_WEIGHTS " %s: these labels are no classes: leave it out", text);
+    WEFT_CHECK(option_real(context->options, OPT_LABEL_SMOOTHING) == 0.0, WEFT_ERR_USAGE,
+               FLAG_CLASS_WEIGHTS " and " FLAG_LABEL_SMOOTHING
+                                  " leave open which class's weight the smoothed share of a "
+                                  "label has: give one of them");
+    weft_status status = WEFT_NEW(weight, classes, WEFT_MEM_GENERAL);
+    status = status == WEFT_OK ? WEFT_NEW(&count, TRAIN_SPLITS * classes, WEFT_MEM_GENERAL) : status;
+    WEFT_TRY_GOTO(comm_agree(context->comm, status), status, done);
+    if (strcmp(text, "balanced") == 0) {
+        WEFT_TRY_GOTO(class_counts_of(work, count), status, done);
+        class_weights_balance(count, classes, *weight);
+    } else {
+        status = class_weights_read(text, classes, *weight);
+    }
+done:
+    weft_free(count);
+    return status;
+}
+
+weft_status fit_loop_options(const workload *work, const saved_model *initial, const fit_services *services,
+                             train_options *options)
 {
     const app_context *context = work->context;
     const weft_options *o = context->options;
     run_choices choices;
+    *options = (train_options){.class_weight = NULL};
     WEFT_TRY(choices_of(context, work->ops->choice, &choices));
     *options = (train_options){
         .epochs = services->epochs,
@@ -133,51 +190,34 @@ static weft_status loop_options(const workload *work, const saved_model *initial
     options->sync.preferred = choices.allreduce;
     options->sync.topk.preferred = choices.topk;
     options->sync.topk.select.threads = context->placement.threads;
+    WEFT_TRY(loss_scale_read(option_text(o, OPT_LOSS_SCALE), &options->loss_scale));
+    WEFT_TRY(schedule_read_decays(option_text(o, OPT_SCHEDULE_AT), &options->schedule));
+    double *weight = NULL;
+    const weft_status status = weigh_classes(work, &weight);
+    options->class_weight = weight;
+    return status;
+}
+
+void fit_loop_options_free(train_options *options)
+{
+    weft_free((void *)options->class_weight);
+    options->class_weight = NULL;
+}
+
+static void warn_of_options(const workload *work, const train_options *options)
+{
+    char line[SCHEDULE_LINE_BYTES];
     if (options->smoothing > 0.0 && work->targets->loss != TRAIN_LOSS_XENT) {
         log_warn("%s %s has no effect: these labels are tasks, whose loss is binary cross-entropy",
-                 FLAG_LABEL_SMOOTHING, option_value_text(o, OPT_LABEL_SMOOTHING));
+                 FLAG_LABEL_SMOOTHING, option_value_text(work->context->options, OPT_LABEL_SMOOTHING));
     }
     if (options->optimizer.kind == OPTIMIZER_ADAMW && options->optimizer.weight_decay == 0.0) {
         log_warn(FLAG_OPTIMIZER " adamw is adam while --weight-decay is 0: PyTorch's default is 0.01");
     }
-    WEFT_TRY(loss_scale_read(option_text(o, OPT_LOSS_SCALE), &options->loss_scale));
-    char line[SCHEDULE_LINE_BYTES];
-    WEFT_TRY(schedule_read_decays(option_text(o, OPT_SCHEDULE_AT), &options->schedule));
     schedule_find_unreached(&options->schedule, line);
     if (line[0] != '\0') {
         log_warn("%s", line);
     }
-    return WEFT_OK;
-}
-
-/* [out] weight [classes]; NULL: every row counts the same. The caller's (weft_free). Collective. */
-static weft_status weigh_classes(const workload *work, double **weight)
-{
-    const app_context *context = work->context;
-    const char *text = option_text(context->options, OPT_CLASS_WEIGHTS);
-    const int64_t classes = work->targets->outputs;
-    int64_t *count = NULL;
-    if (text[0] == '\0') {
-        return WEFT_OK;
-    }
-    WEFT_CHECK(work->targets->loss == TRAIN_LOSS_XENT, WEFT_ERR_USAGE,
-               FLAG_CLASS_WEIGHTS " %s: these labels are no classes: leave it out", text);
-    WEFT_CHECK(option_real(context->options, OPT_LABEL_SMOOTHING) == 0.0, WEFT_ERR_USAGE,
-               FLAG_CLASS_WEIGHTS " and " FLAG_LABEL_SMOOTHING
-                                  " leave open which class's weight the smoothed share of a "
-                                  "label has: give one of them");
-    weft_status status = WEFT_NEW(weight, classes, WEFT_MEM_GENERAL);
-    status = status == WEFT_OK ? WEFT_NEW(&count, TRAIN_SPLITS * classes, WEFT_MEM_GENERAL) : status;
-    WEFT_TRY_GOTO(comm_agree(context->comm, status), status, done);
-    if (strcmp(text, "balanced") == 0) {
-        WEFT_TRY_GOTO(class_counts_of(work, count), status, done);
-        class_weights_balance(count, classes, *weight);
-    } else {
-        status = class_weights_read(text, classes, *weight);
-    }
-done:
-    weft_free(count);
-    return status;
 }
 
 static void log_sync(const app_context *context, const sync_options *sync)
@@ -197,47 +237,30 @@ static void log_sync(const app_context *context, const sync_options *sync)
     }
 }
 
-/* Parameters that stand still or have rates of their own. A preconditioner counts all of them as trained. */
-static weft_status apply_patterns(const workload *work, const train_options *options)
-{
-    const app_context *context = work->context;
-    const weft_options *o = context->options;
-    const char *freeze = option_text(o, OPT_FREEZE), *scales = option_text(o, OPT_LR_SCALE);
-    param_pattern_figures figures;
-    const bool any = freeze[0] != '\0' || scales[0] != '\0';
-    WEFT_CHECK(!any || options->preconditioner == NULL, WEFT_ERR_USAGE,
-               FLAG_PRECONDITION " %s turns all parameters together: leave it out, or " FLAG_FREEZE
-                                 " and " FLAG_LR_SCALE,
-               option_value_text(o, OPT_PRECONDITION));
-    WEFT_TRY(comm_agree(context->comm, param_patterns_apply(work->model->params, freeze, scales, &figures)));
-    if (any) {
-        log_info("of %lld parameters %lld are frozen and %lld have a rate of their own",
-                 (long long)workload_parameters(work), (long long)figures.frozen, (long long)figures.scaled);
-    }
-    return WEFT_OK;
-}
-
 weft_status fit_by_gradient(const workload *work, const saved_model *initial, const fit_services *services,
                             train_result *result)
 {
     const app_context *context = work->context;
+    const weft_options *o = context->options;
     train_options options;
     train_second *second = NULL;
-    double *class_weight = NULL;
+    weft_status status;
     assert(work->ops->fit == NULL && work->model->params != NULL);
-    WEFT_TRY(loop_options(work, initial, services, &options));
+    WEFT_TRY_GOTO(fit_loop_options(work, initial, services, &options), status, done);
+    warn_of_options(work, &options);
     log_sync(context, &options.sync);
-    weft_status status = weigh_classes(work, &class_weight);
-    options.class_weight = class_weight;
-    if (status == WEFT_OK) {
-        status = second_setup_open(context->comm, context->options, work->model, work->source.steps, &options, &second);
+    WEFT_TRY_GOTO(second_setup_open(context->comm, o, work->model, work->source.steps, &options, &second), status,
+                  done);
+    if (options.preconditioner != NULL && has_patterns(o)) { /* it counts all parameters as trained */
+        status = weft_fail(WEFT_ERR_USAGE,
+                           FLAG_PRECONDITION " %s turns all parameters together: leave it out, or " FLAG_FREEZE
+                                             " and " FLAG_LR_SCALE,
+                           option_value_text(o, OPT_PRECONDITION));
+        goto done;
     }
-    status = status == WEFT_OK ? apply_patterns(work, &options) : status;
-    if (status == WEFT_OK) {
-        status =
-            train_loop(context->comm, context->hal, work->model, &work->source, &options, services->observers, result);
-    }
+    status = train_loop(context->comm, context->hal, work->model, &work->source, &options, services->observers, result);
+done:
     second_destroy(second);
-    weft_free(class_weight);
+    fit_loop_options_free(&options);
     return status;
 }

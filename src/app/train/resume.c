@@ -110,7 +110,8 @@ static weft_status check_options(const app_context *context, const workload_ops 
         const char *before = option_applies(option_command_of(o), id) ? checkpoint_option(ck, name) : NULL;
         const option_change change = option_change_of(ops, o, id);
         const bool follows = id == OPT_LOSS && before != NULL && strcmp(before, "auto") == 0; /* of earlier versions */
-        if (before == NULL || change == OPTION_CHANGES || follows || option_same_value(o, id, before)) {
+        const bool found = id == OPT_LR && option_is_auto(o, id); /* it becomes the one of before */
+        if (before == NULL || change == OPTION_CHANGES || follows || found || option_same_value(o, id, before)) {
             continue;
         }
         if (id == OPT_EPOCHS) {
@@ -183,6 +184,11 @@ const char *resume_choices(const app_context *context, const checkpoint *ck)
     const bool alike = ck != NULL && checkpoint_ranks(ck) == comm_size(context->comm) &&
                        checkpoint_threads(ck) == context->placement.threads;
     return alike ? checkpoint_option(ck, option_row_in(context->options, OPT_CHOICES)->name) : NULL;
+}
+
+const char *resume_rate(const app_context *context, const checkpoint *ck)
+{
+    return ck != NULL ? checkpoint_option(ck, option_row_in(context->options, OPT_LR)->name) : NULL;
 }
 
 /* ---- how to go on ---- */

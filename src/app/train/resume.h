@@ -22,5 +22,7 @@ weft_status resume_open(const app_context *context, const run_dir *dir, const wo
 /* Returns the choices of the checkpoint's run (app/setup/choices.h), or NULL if it recorded none or this job has other
  * numbers of ranks or threads. */
 const char *resume_choices(const app_context *context, const checkpoint *ck);
+/* Rank 0: --lr of the checkpoint; NULL: there is no checkpoint. */
+const char *resume_rate(const app_context *context, const checkpoint *ck);
 /* The command line that goes on from `path`: the options as given, --resume and --run-dir. */
 void resume_command(const app_context *context, const char *path, char *text, size_t bytes);

@@ -72,6 +72,8 @@ static weft_status tell_stop(const train_job *job)
 static weft_status run_epochs(train_job *job)
 {
     workload *work = &job->work;
+    WEFT_TRY(
+        lr_find(work, job->context, job->initial, &job->services, resume_rate(job->context, job->from), &job->dir));
     if (job->stop.training != NULL) {
         job->stop.training(true);
     }
@@ -151,6 +153,7 @@ static weft_status begin_fit(train_job *job)
     run_choices choices;
     index_threshold threshold;
     WEFT_TRY(option_check_rules(o));
+    WEFT_TRY(lr_find_check(o));
     WEFT_TRY(threshold_asked(o, NULL, &threshold));
     WEFT_TRY(sync_setup_check(o));
     WEFT_TRY(choices_of(context, workload_of(o)->choice, &choices));
