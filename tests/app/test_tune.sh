@@ -181,6 +181,44 @@ refused 2 "'speed' is none" "$weft" tune "${how[@]}" --objectives valid,speed --
 refused 2 "is there twice" "$weft" tune "${how[@]}" --objectives loss,loss --run-dir no
 refused 2 "numbers of ranks" ranks 2 "$weft" tune "${how[@]}" --objectives valid,epoch_s --elastic --run-dir no
 
+# ---- a population ----
+printf '[space]\nlr = {log = [1e-4, 1]}\nweight-decay = {log = [1e-6, 1e-2]}\ndropout = {choice = [0.1, 0.2, 0.4]}\n' >changing.toml
+population=(changing.toml "${how[@]:1}" --scheduler pbt --interval 2 --trials 6 --searcher random)
+ok "$weft" tune "${population[@]}" --run-dir born
+[ ! -e born/best.toml ] || fail "options of one training stand for settings that changed"
+grep -q "its weights: born/trial-" out || fail "nothing says where the weights are: $(cat out)"
+python3 - <<'PY' || fail "the lineage is not that of weights and settings"
+import csv, json
+rows = list(csv.DictReader(open("born/lineage.csv")))
+begins = [r for r in rows if r["source"] == ""]
+assert [r["trial"] for r in begins] == [str(i) for i in range(6)] and all(r["epoch"] == "0" for r in begins)
+settings, moved = {r["trial"]: r for r in begins}, 0
+for r in rows[6:]:
+    source = settings[r["source"]]
+    assert r["trial"] != r["source"] and int(r["epoch"]) % 2 == 0
+    factor = float(r["lr"]) / float(source["lr"])
+    moved += any(abs(factor - f) < 1e-6 for f in (0.8, 1.2)) or float(r["lr"]) in (1e-4, 1.0)
+    assert r["dropout"] in ("0.1", "0.2", "0.4")
+    settings[r["trial"]] = r
+assert len(rows) >= 6 + 4 and moved >= 2, rows
+for r in csv.DictReader(open("born/summary.csv")):
+    assert r["lr"] == settings[r["trial"]]["lr"] and r["state"] == "complete"
+last = rows[-1]
+lines = [json.loads(line) for line in open(f"born/trial-{int(last['trial']):04d}/metrics.jsonl")]
+assert [line["epoch"] for line in lines] == list(range(1, 10))
+assert abs(lines[int(last["epoch"])]["lr"] - float(last["lr"])) < 1e-6 * float(last["lr"]), "it trained on with other settings"
+PY
+ok ranks 2 "$weft" tune "${population[@]}" --ranks-per-trial 1 --run-dir twins
+cmp born/lineage.csv twins/lineage.csv || fail "two groups of ranks have another lineage: $(diff born/lineage.csv twins/lineage.csv)"
+for seconds in 0.4 0.8; do
+    timeout -s KILL $seconds "$weft" tune "${population[@]}" --run-dir other >/dev/null 2>&1
+    go_on other "$weft" tune "${population[@]}"
+    cmp born/lineage.csv other/lineage.csv && [ "$(facts born)" = "$(facts other)" ] || fail "a population that was killed goes on otherwise: $(diff <(facts born) <(facts other))"
+    rm -rf other
+done
+refused 2 "space" "$weft" tune "${population[@]/%6/8}" --run-dir twins --resume
+refused 2 "hidden cannot change there" "$weft" tune "${how[@]}" --scheduler pbt --run-dir no
+
 # ---- more trials, and one that the user ends ----
 cp -r one more
 ok "$weft" tune "${how[@]}" --trials 9 --run-dir more --resume
@@ -235,7 +273,6 @@ printf '[space]\nlr = {range = [0.1, 0.2]}\nlearning-rate = {range = [0.3, 0.4]}
 refused 2 "lr and learning-rate are one option" "$weft" tune aliases.toml "${how[@]:1}" --run-dir no
 refused 2 "lr is searched and has the value 0.05 as well" "$weft" tune "${how[@]}" --lr 0.05 --run-dir no
 refused 2 "name the space" "$weft" tune --data synth:quickstart --run-dir no
-refused 2 "pbt" "$weft" tune "${how[@]}" --scheduler pbt --run-dir no
 refused 2 "trains each in one go" "$weft" tune "${how[@]}" --scheduler fifo --elastic --run-dir no
 refused 2 "no two groups" "$weft" tune "${how[@]}" --elastic --run-dir no
 refused 2 "no first rung" "$weft" tune "${how[@]}" --scheduler fifo --grace 3 --run-dir no

@@ -35,8 +35,7 @@
 #include "base/option_words.h"
 #include "base/status.h"
 
-/* The schedulers of `weft tune`. pbt is apart: it moves weights between trials, and a search on data does not. */
-#define SCHED_SEARCHES(X)                                                                                              \
+#define SCHED_KINDS(X)                                                                                                 \
     X(SCHED_KIND_FIFO, "fifo")                                                                                         \
     X(SCHED_MEDIAN, "median")                                                                                          \
     X(SCHED_MEDIAN_OPTUNA, "median-optuna")                                                                            \
@@ -44,9 +43,7 @@
     X(SCHED_ASHA, "asha")                                                                                              \
     X(SCHED_ASHA_STOP, "asha-stop")                                                                                    \
     X(SCHED_ASHA_OPTUNA, "asha-optuna")                                                                                \
-    X(SCHED_PASHA, "pasha")
-#define SCHED_KINDS(X)                                                                                                 \
-    SCHED_SEARCHES(X)                                                                                                  \
+    X(SCHED_PASHA, "pasha")                                                                                            \
     X(SCHED_PBT, "pbt")
 typedef enum sched_kind { SCHED_KINDS(CHOICE_VALUE) } sched_kind;
 

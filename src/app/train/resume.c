@@ -100,7 +100,8 @@ static void tell_epochs(const weft_options *o, const checkpoint *ck, const char 
     log_info("--epochs %s instead of %s: as if it had been started so", option_value_text(o, OPT_EPOCHS), before);
 }
 
-static weft_status check_options(const app_context *context, const workload_ops *ops, const checkpoint *ck)
+static weft_status check_options(const app_context *context, const workload_ops *ops, const option_id *changed,
+                                 const checkpoint *ck)
 {
     char differs[512] = "";
     const weft_options *o = context->options;
@@ -110,7 +111,8 @@ static weft_status check_options(const app_context *context, const workload_ops 
         const char *before = option_applies(option_command_of(o), id) ? checkpoint_option(ck, name) : NULL;
         const option_change change = option_change_of(ops, o, id);
         const bool follows = id == OPT_LOSS && before != NULL && strcmp(before, "auto") == 0; /* of earlier versions */
-        const bool found = id == OPT_LR && option_is_auto(o, id); /* it becomes the one of before */
+        const bool found = (id == OPT_LR && option_is_auto(o, id)) || /* it becomes the one of before */
+                           option_id_listed(changed, id);
         if (before == NULL || change == OPTION_CHANGES || follows || found || option_same_value(o, id, before)) {
             continue;
         }
@@ -165,7 +167,8 @@ static weft_status open_checkpoint(const run_dir *dir, const workload *work, che
     return WEFT_OK;
 }
 
-weft_status resume_open(const app_context *context, const run_dir *dir, const workload *work, checkpoint **ck)
+weft_status resume_open(const app_context *context, const run_dir *dir, const workload *work, const option_id *changed,
+                        checkpoint **ck)
 {
     weft_status status = WEFT_OK;
     *ck = NULL;
@@ -176,7 +179,7 @@ weft_status resume_open(const app_context *context, const run_dir *dir, const wo
     if (option_flag(context->options, OPT_RESUME) && work->ops->adopt != NULL) {
         WEFT_TRY(work->ops->adopt(context, *ck));
     }
-    return comm_agree(context->comm, *ck != NULL ? check_options(context, work->ops, *ck) : WEFT_OK);
+    return comm_agree(context->comm, *ck != NULL ? check_options(context, work->ops, changed, *ck) : WEFT_OK);
 }
 
 const char *resume_choices(const app_context *context, const checkpoint *ck)

@@ -16,9 +16,10 @@
  * checkpoint stay empty. WEFT_ERR_USAGE: an interval is no number of epochs and no time. */
 weft_status resume_plan(const weft_options *options, double started, train_checkpoints *plan);
 /* work: open. With --resume: rank 0's newest good checkpoint in the run folder; NULL on other ranks, and when there is
- * none yet. Options that are open take the values that the kind of workload adopts from it. After workload_decide.
- * Collective. */
-weft_status resume_open(const app_context *context, const run_dir *dir, const workload *work, checkpoint **ck);
+ * none yet. Options that are open take the values that the kind of workload adopts from it. changed: options that may
+ * have other values than there, up to OPTION_NONE; NULL: none. After workload_decide. Collective. */
+weft_status resume_open(const app_context *context, const run_dir *dir, const workload *work, const option_id *changed,
+                        checkpoint **ck);
 /* Returns the choices of the checkpoint's run (app/setup/choices.h), or NULL if it recorded none or this job has other
  * numbers of ranks or threads. */
 const char *resume_choices(const app_context *context, const checkpoint *ck);

@@ -210,7 +210,7 @@ static weft_status build(train_job *job)
 {
     app_context *context = job->context;
     workload *work = &job->work;
-    WEFT_TRY(resume_open(context, &job->dir, work, &job->from));
+    WEFT_TRY(resume_open(context, &job->dir, work, job->changed, &job->from));
     WEFT_TRY(choices_adopt(context, resume_choices(context, job->from)));
     WEFT_TRY(adopt_moments(job));
     WEFT_TRY(work->ops->plan(work, job->dir.path, 0));

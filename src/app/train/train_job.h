@@ -44,6 +44,7 @@ typedef struct train_job {
     bool keeps;                      /* the data stay open over several fits; set before train_job_open */
     /* One fit of many: it ends without a checkpoint, its results wait for no disk, nobody looks at other programs. */
     bool passing;
+    const option_id *changed; /* options that may differ from those of the checkpoint, up to OPTION_NONE; NULL: none */
     workload work;
     /* The context's options when the job was opened. */
     const weft_options *first;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "app/tune/search_population.h"
 #include "base/grow.h"
 #include "base/log.h"
 #include "base/number.h"
@@ -37,12 +38,19 @@ searcher_desc desk_searcher(const weft_options *options, int64_t trials, bool re
                            .grid = (int)option_int(options, OPT_GRID_VALUES)};
 }
 
+/* pbt: units between two exchanges; a tenth of a training, if nobody says it. */
+static int64_t interval_of(const weft_options *o, int64_t units, int64_t unit)
+{
+    const int64_t asked = option_int(o, OPT_INTERVAL);
+    return asked > 0 ? (asked + unit - 1) / unit : (units + 9) / 10;
+}
+
 static weft_status open_deciders(const weft_options *o, search_desk *d)
 {
     const int64_t epochs = option_int(o, OPT_EPOCHS);
     d->limit = trials_of(o, d->space);
     const sched_kind kind = option_choice(o, OPT_SCHEDULER);
-    const bool graced = kind != SCHED_KIND_FIFO && kind != SCHED_HYPERBAND;
+    const bool graced = kind != SCHED_KIND_FIFO && kind != SCHED_HYPERBAND && kind != SCHED_PBT;
     d->unit = option_int(o, OPT_EVAL_EVERY);
     WEFT_CHECK(d->unit > 0 || kind == SCHED_KIND_FIFO, WEFT_ERR_USAGE,
                "--eval-every 0 tells no score before the end, and " FLAG_SCHEDULER " %s stops trials by it: give 1, or "
@@ -52,7 +60,12 @@ static weft_status open_deciders(const weft_options *o, search_desk *d)
     const int64_t units = (epochs + d->unit - 1) / d->unit, grace = option_int(o, OPT_GRACE);
     WEFT_CHECK(grace == 0 || graced, WEFT_ERR_USAGE,
                FLAG_GRACE ": " FLAG_SCHEDULER " %s has no first rung: leave it out", option_text(o, OPT_SCHEDULER));
+    WEFT_TRY(kind == SCHED_PBT ? population_check(d->space) : WEFT_OK);
+    const int64_t interval = kind == SCHED_PBT ? interval_of(o, units, d->unit) : 0;
     const sched_desc schedule = {.kind = kind,
+                                 .interval = interval,
+                                 .trials = kind == SCHED_PBT ? (int)d->limit : 0,
+                                 .seed = kind == SCHED_PBT ? (uint64_t)option_int(o, OPT_SEARCH_SEED) : 0,
                                  .maximise = true,
                                  .max_resource = units,
                                  .grace = grace > 0 ? (grace + d->unit - 1) / d->unit : 0,
@@ -135,10 +148,18 @@ static weft_status read_values(search_desk *d, const journal_line *line)
     return status;
 }
 
+static bool is_population(const search_desk *d)
+{
+    return sched_desc_of(d->sched)->kind == SCHED_PBT;
+}
+
 /* What the searcher hears of a trial that does not train on now; it looks for small numbers. */
 static weft_status tell_searcher(search_desk *d, int trial)
 {
     const sched_trial *t = sched_trial_at(d->sched, trial);
+    if (is_population(d)) {
+        return WEFT_OK; /* settings change on the way, and nothing is suggested after the first ones */
+    }
     const double share = (double)t->resource / (double)sched_desc_of(d->sched)->max_resource;
     static const double diverged[OBJECTIVES_MOST] = {(double)NAN};
     double value[OBJECTIVES_MOST];
@@ -222,7 +243,14 @@ static weft_status visit(void *self, const journal_line *line)
     WEFT_TRY(sched_log_apply(d->sched, line, &known));
     WEFT_CHECK(known, WEFT_ERR_DATA, "%s: there is no event '%.32s'", line->where, line->event);
     if (strcmp(line->event, "start") == 0) {
-        return read_values(d, line);
+        WEFT_TRY(read_values(d, line));
+        return is_population(d) ? population_explore(d, d->trials - 1, -1) : WEFT_OK;
+    }
+    if (strcmp(line->event, "resume") == 0 && json_find(line->object, "source") != NULL) {
+        int64_t source = -1;
+        WEFT_TRY(json_get_int(line->where, line->object, "trial", 0, d->trials - 1, &trial));
+        WEFT_TRY(json_get_int(line->where, line->object, "source", 0, d->trials - 1, &source));
+        return population_explore(d, (int)trial, (int)source);
     }
     if (strcmp(line->event, "report") == 0) {
         return report_again(d, line);
@@ -242,13 +270,17 @@ static weft_status visit(void *self, const journal_line *line)
 static weft_status name_search(const weft_options *o, const search_desk *d, const char *base,
                                char hex[JOURNAL_SPACE_BYTES])
 {
-    static const option_id asked[] = {OPT_SEARCHER,  OPT_SEARCH_SEED, OPT_REPEAT_SHARE, OPT_UNIVARIATE, OPT_GRID_VALUES,
-                                      OPT_SCHEDULER, OPT_GRACE,       OPT_REDUCTION,    OPT_OBJECTIVES, OPTION_NONE};
+    static const option_id asked[] = {OPT_SEARCHER,    OPT_SEARCH_SEED, OPT_REPEAT_SHARE, OPT_UNIVARIATE,
+                                      OPT_GRID_VALUES, OPT_SCHEDULER,   OPT_GRACE,        OPT_REDUCTION,
+                                      OPT_OBJECTIVES,  OPT_INTERVAL,    OPTION_NONE};
     char *text = NULL;
     WEFT_TRY(WEFT_NEW_ZERO(&text, BASE_BYTES, WEFT_MEM_SEARCH));
     text_append(text, BASE_BYTES, "%016" PRIx64 "\n%s\n", space_digest(d->space), base);
     for (const option_id *id = asked; *id != OPTION_NONE; ++id) {
         text_append(text, BASE_BYTES, "%s=%s\n", option_row_in(o, *id)->name, option_value_text(o, *id));
+    }
+    if (is_population(d)) {
+        text_append(text, BASE_BYTES, "trials=%" PRId64 "\n", d->limit);
     }
     file_hash(text, strlen(text), hex);
     weft_free(text);
@@ -260,10 +292,10 @@ static weft_status set_limit(search_desk *d, int64_t before)
 {
     json_writer *json;
     const int64_t now = d->limit;
-    d->limit = before;
-    if (now == before) {
-        return WEFT_OK;
+    if (now == before || is_population(d)) {
+        return WEFT_OK; /* a population has its number in its name */
     }
+    d->limit = before;
     WEFT_TRY(sched_limit(d->sched, (int)now));
     searcher_limit(d->searcher, now);
     d->limit = now;
@@ -283,6 +315,7 @@ static weft_status open_journal(const char *name, bool resume, search_desk *d)
     const int64_t before = d->limit;
     d->limit = asked;
     d->known = d->trials;
+    (void)sched_lineage(d->sched, &d->moved); /* copied before the lines that tell of them */
     if (d->known > 0) {
         log_info("%s: %d trials are known", path, d->trials);
     }
@@ -316,6 +349,7 @@ void desk_close(search_desk *d)
         weft_free(d->trial[i].values);
     }
     WEFT_FREE_ALL(d->trial, d->score);
+    population_free(d);
     journal_close(d->journal);
     searcher_close(d->searcher);
     sched_close(d->sched);
@@ -417,6 +451,18 @@ static weft_status find_running(search_desk *d, desk_order *order, bool *found)
     return WEFT_OK;
 }
 
+/* Weights of a population move when all checkpoints are there: a trial pauses with its last score, before it has
+ * written one. */
+static bool are_written(const search_desk *d)
+{
+    for (int i = 0; i < d->trials; ++i) {
+        if (d->trial[i].busy && sched_trial_at(d->sched, i)->state == SCHED_PAUSED) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* A configuration for the trial that the scheduler has begun. */
 static weft_status suggest(search_desk *d)
 {
@@ -432,28 +478,48 @@ static weft_status suggest(search_desk *d)
     return status;
 }
 
-weft_status desk_next(search_desk *d, desk_order *order)
+/* The scheduler's next order, in the journal. */
+static weft_status decide(search_desk *d, desk_order *order)
 {
     sched_work work;
     json_writer *json;
-    bool found;
-    WEFT_TRY(hear_user(d));
-    WEFT_TRY(find_running(d, order, &found));
-    if (found) {
-        return WEFT_OK;
-    }
     WEFT_TRY(sched_next(d->sched, &work));
     *order = (desk_order){.over = work.action == SCHED_DONE, .waits = work.action == SCHED_WAIT};
     if (order->over || order->waits) {
         return WEFT_OK;
     }
     WEFT_TRY(work.action == SCHED_START ? suggest(d) : WEFT_OK);
+    if (is_population(d)) {
+        WEFT_TRY(population_exchange(d));
+        WEFT_TRY(work.action == SCHED_START || work.source >= 0 ? population_explore(d, work.trial, work.source)
+                                                                : WEFT_OK);
+    }
     WEFT_TRY(sched_log_work(d->journal, &work, &json));
     if (work.action == SCHED_START) {
         write_values(json, &d->trial[work.trial], d->space->count);
     }
     WEFT_TRY(journal_end(d->journal));
     *order = order_of(d, work.trial, work.from, work.until);
+    return WEFT_OK;
+}
+
+weft_status desk_next(search_desk *d, desk_order *order)
+{
+    *order = (desk_order){.waits = true};
+    WEFT_TRY(hear_user(d));
+    WEFT_TRY(d->holds ? WEFT_OK : find_running(d, &d->held, &d->holds));
+    if (!d->holds && (!is_population(d) || are_written(d))) {
+        WEFT_TRY(decide(d, &d->held));
+        d->holds = !d->held.over && !d->held.waits;
+        *order = d->held;
+    }
+    if (d->holds && d->trial[d->held.trial].busy) {
+        *order = (desk_order){.waits = true};
+    } else if (d->holds) {
+        d->trial[d->held.trial].busy = true;
+        d->holds = false;
+        *order = d->held;
+    }
     return WEFT_OK;
 }
 
@@ -511,6 +577,7 @@ weft_status desk_end(search_desk *d, int trial, double seconds, const char *fail
         WEFT_TRY(journal_end(d->journal));
         WEFT_TRY(tell_searcher(d, trial));
     }
+    d->trial[trial].busy = false;
     d->trial[trial].seconds += seconds;
     WEFT_TRY(journal_begin(d->journal, "end", &json));
     json_int(json, "trial", trial);
@@ -531,7 +598,7 @@ int64_t desk_first_part(const search_desk *d)
 weft_status desk_best(search_desk *d, int *trial)
 {
     searcher_leader leader = {.trial = -1};
-    WEFT_TRY(searcher_best(d->searcher, &leader));
+    WEFT_TRY(is_population(d) ? WEFT_OK : searcher_best(d->searcher, &leader));
     *trial = leader.trial >= 0 ? (int)leader.trial : sched_leader(d->sched);
     return WEFT_OK;
 }

@@ -31,6 +31,7 @@ typedef struct desk_trial {
     double seconds;                  /* of training, over all its parts */
     double at_best[OBJECTIVES_MOST]; /* [objectives] where the first one was best; NaN: no report yet */
     bool ends;                       /* the user has said so */
+    bool busy;                       /* ranks have it: from its order until desk_end, when its checkpoint is written */
     char failed[DESK_WORDS];         /* why it does not train on; "": nothing failed */
 } desk_trial;
 
@@ -58,6 +59,13 @@ typedef struct desk_order {
     int seats; /* that train it together (app/tune/search_crew.h), set by who gives it to them */
 } desk_order;
 
+/* pbt: a trial went on from the checkpoint of another one, or began (source -1), with these values. */
+typedef struct desk_descent {
+    int trial, source;
+    int64_t resource;
+    double *values; /* [dimensions] */
+} desk_descent;
+
 typedef struct search_desk {
     const search_space *space;
     const char *folder;
@@ -70,6 +78,10 @@ typedef struct search_desk {
     int trials, room;
     desk_score *score; /* [scores] all reports, in their order */
     int scores, score_room;
+    desk_descent *descent;             /* [descents] */
+    int descents, descent_room, moved; /* moved: exchanges of the scheduler whose checkpoints were copied */
+    desk_order held;                   /* for a trial whose ranks still write the checkpoint that it goes on from */
+    bool holds;
     int known;            /* trials of a journal that was read again */
     int again;            /* of those, trials below this were looked at for those that ran when it ended */
     int64_t cancel_bytes; /* of the file `cancel` that were read */

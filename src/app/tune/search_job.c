@@ -41,7 +41,7 @@ static weft_status check_once(const search_state *s, const weft_options *options
 }
 
 /* Every dimension is an option of weft train that nothing else sets, and its ends are values of it. */
-static weft_status check_dimension(const search_state *s, const space_dimension *d)
+static weft_status check_dimension(search_state *s, const space_dimension *d)
 {
     const option_command *train = NULL;
     weft_options *options = NULL;
@@ -51,6 +51,7 @@ static weft_status check_dimension(const search_state *s, const space_dimension 
     WEFT_TRY(option_create(train, &options));
     weft_status status = option_lookup(options, d->name, &id);
     status = status == WEFT_OK ? check_once(s, options, d, id) : status;
+    s->searched[d - s->space.dimension] = status == WEFT_OK ? id : OPTION_NONE;
     status = status == WEFT_OK ? option_assign(options, d->name, space_value_text(d, d->low, text)) : status;
     status = status == WEFT_OK ? option_assign(options, d->name, space_value_text(d, d->high, text)) : status;
     for (int i = 0; i < d->choices && status == WEFT_OK; ++i) {
@@ -113,6 +114,8 @@ static weft_status read_space(search_state *s)
     for (int i = 0; i < s->space.count; ++i) {
         WEFT_TRY(check_dimension(s, &s->space.dimension[i]));
     }
+    s->searched[s->space.count] = OPTION_NONE;
+    s->population = option_choice(s->options, OPT_SCHEDULER) == SCHED_PBT;
     return WEFT_OK;
 }
 

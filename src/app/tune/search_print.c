@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "app/tune/search_front.h"
+#include "app/tune/search_population.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text/append.h"
@@ -229,6 +230,12 @@ static weft_status search_print(search_state *s, const search_front *front)
     printf("best: trial %d, %s %.6g at epoch %" PRId64 ": %s\n", best,
            s->objectives.kind[0] == 0 ? "validation score" : objective_name(&s->objectives, 0),
            search_measured(s, t->best), search_epoch_of(s, t->best_resource), text);
+    if (s->population) {
+        printf("its weights: %s/trial-%04d; settings that trials had, and whose weights: %s/lineage.csv; a page: weft "
+               "report %s\n",
+               s->folder, best, s->folder, s->folder);
+        return WEFT_OK;
+    }
     printf("its options: %s/best.toml (weft train --config %s/best.toml); all trials: %s/summary.csv; a page of them: "
            "weft report %s\n",
            s->folder, s->folder, s->folder, s->folder);
@@ -244,6 +251,9 @@ static weft_status write_files(search_state *s, const search_front *front)
     WEFT_TRY(search_write_page(s, front));
     WEFT_TRY(search_write_optuna(s));
     WEFT_TRY(search_write_front(s, front));
+    if (s->population) {
+        return population_write(s); /* no options of one training stand for settings that changed on the way */
+    }
     WEFT_TRY(file_path(path, "%s/best.toml", s->folder));
     return best >= 0 ? search_write_options(s, best, path) : WEFT_OK;
 }

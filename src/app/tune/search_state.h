@@ -12,6 +12,8 @@ typedef struct search_state {
     app_context world;
     search_space space;
     search_objectives objectives;
+    option_id searched[SPACE_DIMENSIONS_MAX + 1]; /* the dimensions, up to OPTION_NONE */
+    bool population;                              /* --scheduler pbt */
     char folder[FILE_PATH_MAX];
     search_desk desk; /* rank 0 */
     link_server *server;
@@ -36,6 +38,7 @@ typedef struct search_state {
     /* ---- the part of a trial that trains now ---- */
     desk_order order;
     int64_t told;     /* epochs that are over */
+    uint32_t lower;   /* of the last report: see desk_news */
     train_epoch last; /* epoch of this part; all 0: there was none */
     double epoch_s;   /* of training, over the epochs of this part */
     int64_t epochs;   /* of them */

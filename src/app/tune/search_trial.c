@@ -73,6 +73,7 @@ static weft_status report(search_state *s, const train_epoch *epoch, double mean
 {
     desk_news news = {.trial = s->order.trial, .epoch = epoch->epoch};
     WEFT_TRY(objectives_measure(&s->objectives, s->job, epoch, mean_epoch_s, news.value, &news.lower));
+    s->lower = news.lower;
     return link_report(&s->link, &news, &s->stops);
 }
 
@@ -135,6 +136,7 @@ static weft_status open_job(search_state *s, const weft_options *options)
     WEFT_TRY(train_job_create(&s->job));
     s->job->keeps = s->job->passing = true;
     s->job->observers = &s->observer;
+    s->job->changed = s->population ? s->searched : NULL;
     s->job->stop = (train_stop){.asked = asked_to_stop, .training = signals_training};
     weft_status status = app_context_open_within(&s->world, s->group, s->job_began, "trial", 0.0, &s->context);
     status = status == WEFT_OK ? train_job_open(s->job, &s->context) : status;
@@ -187,6 +189,14 @@ static weft_status report_last(search_state *s)
                            : WEFT_OK;
 }
 
+/* A trial of a population goes on from another one's weights. */
+static weft_status report_diverged(search_state *s)
+{
+    const desk_news news = {
+        .trial = s->order.trial, .epoch = s->order.until, .lower = s->lower, .value = {(double)NAN}};
+    return search_leads(s) ? link_report(&s->link, &news, &s->stops) : WEFT_OK;
+}
+
 weft_status search_train(search_state *s, const double *values, char failed[DESK_WORDS])
 {
     weft_options *options = NULL;
@@ -208,6 +218,10 @@ weft_status search_train(search_state *s, const double *values, char failed[DESK
         s->refused += s->refused >= 0;
     } else {
         s->refused = -1;
+    }
+    if (status == WEFT_ERR_DIVERGED && s->population) {
+        weft_error_clear();
+        return comm_agree(s->group, report_diverged(s));
     }
     if (is_result(status)) {
         (void)snprintf(failed, DESK_WORDS, "%s", weft_error_message());

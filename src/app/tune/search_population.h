@@ -1,0 +1,21 @@
+/*
+ * app/tune/search_population.h: --scheduler pbt: trials that go on from another trial's checkpoint with other settings.
+ *
+ *     population_exchange(desk)              weights move, once all trials pause: copies of checkpoints
+ *     population_explore(desk, trial, from)  the trial's settings are those of the other one, changed
+ *     population_write(state)                lineage.csv: from whom, when, and with which settings each went on
+ *
+ * What is done is a function of the scheduler's state, so a journal that is read again does it again: settings by
+ * every line that says "source", copies by nobody, for they were on the disk before the line was.
+ */
+#pragma once
+
+#include "app/tune/search_state.h"
+
+/* WEFT_ERR_USAGE: a dimension of the space is none that may change on the way. */
+weft_status population_check(const search_space *space);
+weft_status population_exchange(search_desk *desk);
+/* source -1: the trial begins, with the settings that it has. */
+weft_status population_explore(search_desk *desk, int trial, int source);
+void population_free(search_desk *desk);
+weft_status population_write(const search_state *s);
