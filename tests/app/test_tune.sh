@@ -217,6 +217,7 @@ for seconds in 0.4 0.8; do
     rm -rf other
 done
 refused 2 "space" "$weft" tune "${population[@]/%6/8}" --run-dir twins --resume
+refused 2 "exchanges no weights" "$weft" tune "${how[@]}" --interval 2 --run-dir no
 refused 2 "hidden cannot change there" "$weft" tune "${how[@]}" --scheduler pbt --run-dir no
 
 # ---- more trials, and one that the user ends ----

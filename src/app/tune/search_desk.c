@@ -62,6 +62,9 @@ static weft_status open_deciders(const weft_options *o, search_desk *d)
                FLAG_GRACE ": " FLAG_SCHEDULER " %s has no first rung: leave it out", option_text(o, OPT_SCHEDULER));
     WEFT_TRY(kind == SCHED_PBT ? population_check(d->space) : WEFT_OK);
     const int64_t interval = kind == SCHED_PBT ? interval_of(o, units, d->unit) : 0;
+    WEFT_CHECK(kind == SCHED_PBT || option_int(o, OPT_INTERVAL) == 0, WEFT_ERR_USAGE,
+               FLAG_INTERVAL ": " FLAG_SCHEDULER " %s exchanges no weights: leave it out",
+               option_text(o, OPT_SCHEDULER));
     const sched_desc schedule = {.kind = kind,
                                  .interval = interval,
                                  .trials = kind == SCHED_PBT ? (int)d->limit : 0,

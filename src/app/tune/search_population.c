@@ -29,7 +29,7 @@ weft_status population_check(const search_space *space)
     return WEFT_OK;
 }
 
-/* ---- weights ------------------------------------------------------------------------------------------------------ */
+/* ---- weights ---------------------------------------------------------------------------------------------------- */
 
 static weft_status copy_file(const char *from, const char *to)
 {
@@ -101,7 +101,7 @@ weft_status population_exchange(search_desk *d)
     return WEFT_OK;
 }
 
-/* ---- settings ----------------------------------------------------------------------------------------------------- */
+/* ---- settings --------------------------------------------------------------------------------------------------- */
 
 /* A whole number moves by 1 at least. */
 static double changed(const space_dimension *d, double value, const sched_change *change)
