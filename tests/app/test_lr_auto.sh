@@ -72,6 +72,10 @@ ok "${graph[@]}" --epochs 6 --lr auto --run-dir parts --resume
 ! grep -q "at which the loss" err || fail "a run that goes on tries rates anew: $(cat err)"
 cmp parts/weights.npz graph/weights.npz || fail "3 and 3 epochs by --lr auto are not 6"
 
+[ -e parts/lr_range.csv ] || fail "a run that goes on loses the curve"
+ok "${graph[@]}" --epochs 1 --lr 0.02 --run-dir parts --force
+[ ! -e parts/lr_range.csv ] || fail "a run has the curve of the one that it replaced"
+
 printf '[space]\nhidden = {choice = [8, 16]}\n' >space.toml
 ok "$weft" tune space.toml "${graph[@]:2}" --epochs 4 --lr auto --scheduler fifo --searcher grid --trials 2 --run-dir search
 ok "$weft" train --config search/best.toml --run-dir best

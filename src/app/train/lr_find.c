@@ -7,8 +7,10 @@
  */
 #include "app/train/fit_gradient.h"
 
+#include <errno.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "train/loop/loop.h"
@@ -109,6 +111,15 @@ static weft_status run_test(const workload *work, const saved_model *initial, co
 
 /* ---- what comes of it ------------------------------------------------------------------------------------------- */
 
+/* That of a run which this one replaces. */
+static weft_status remove_curve(const run_dir *dir)
+{
+    char path[FILE_PATH_MAX];
+    WEFT_TRY(file_path(path, "%s/lr_range.csv", dir->path));
+    WEFT_CHECK(unlink(path) == 0 || errno == ENOENT, WEFT_ERR_IO, "%s: cannot be removed: %s", path, strerror(errno));
+    return WEFT_OK;
+}
+
 static weft_status write_curve(const range_test *t, const run_dir *dir)
 {
     char path[FILE_PATH_MAX];
@@ -156,7 +167,7 @@ weft_status lr_find(const workload *work, app_context *context, const saved_mode
     range_test t = {.over = false};
     int64_t resumed = first && before != NULL;
     if (!option_is_auto(context->options, OPT_LR)) {
-        return WEFT_OK;
+        return comm_agree(comm, first && before == NULL ? remove_curve(dir) : WEFT_OK);
     }
     WEFT_CHECK(strcmp(option_text(context->options, OPT_PRECONDITION), "none") == 0, WEFT_ERR_USAGE,
                FLAG_LR " auto tries rates without a preconditioner: give a number, or --precondition none");
