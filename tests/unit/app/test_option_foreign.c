@@ -63,7 +63,7 @@ static void test_words_of_other_programs(void **state)
 static void test_values_of_other_programs(void **state)
 {
     (void)state;
-    refuse("train --lr auto", "--lr auto: there is no finder of rates");
+    refuse("train --lr finder", "--lr finder: a number, or auto");
     refuse("train --loss tweedie", "squared, absolute, huber, quantile");
     refuse("train --loss TWEEDIE", "squared, absolute, huber, quantile");
     refuse("train --metric precision", "there is no such score: acc");
