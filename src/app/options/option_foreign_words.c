@@ -69,7 +69,7 @@ const option_foreign app_foreigns[] = {
      "weft tune searches recorded trainings; else start runs with other options, and weft report RUN RUN ... compares "
      "them"},
     {"lr-find,lr-finder,find-lr,auto-lr,auto-lr-find,auto-scale-batch-size,auto-batch",
-     "there is no finder of rates or batch sizes: --recipe has published settings, and --dry-run tells what fits"},
+     "--lr auto finds a rate; of batch sizes --dry-run tells what fits"},
     {"seed-everything,random-seed,manual-seed,random-state,global-seed", "--seed S draws weights, dropout and batches"},
     {"log-level,loglevel,verbosity,debug,silent", "--verbose logs more, --quiet only warnings"},
     {"print-freq,print-every,log-interval,logging-steps,log-every-n-steps,disp-iter,report-freq",
