@@ -84,8 +84,9 @@ class TrainOptions(TypedDict, total=False):
     optimizer: one of adam, sgd, lars, adamw; default adam
         optimiser; lars scales the rate of each weight matrix that decays, for large batches; adamw is adam whose
         --weight-decay shrinks the weights themselves and stays out of the gradient
-    lr: 0 to 1000000; default 0.01
-        learning rate
+    lr: auto; 0 to 1000000; default 0.01
+        learning rate; auto: that at which the loss falls by the largest share a step in a short training whose rate
+        grows (docs/howto-tune.md)
     weight_decay: 0 to 1000000; default 0
         L2 decay added to the gradient; adamw: share of a weight, times the rate, that is taken off it in each step
     momentum: 0 to 0.9999; default 0
@@ -634,7 +635,7 @@ class TrainOptions(TypedDict, total=False):
     class_weights: str
     metric: str
     optimizer: str
-    lr: float
+    lr: Union[float, str]
     weight_decay: float
     momentum: float
     clip_norm: float
