@@ -20,7 +20,8 @@ weft_status fit_place_initial(const workload *work, const saved_model *initial);
 /* The model was built: what measuring chose becomes an option of the run (app/setup/choices.h). Collective. */
 weft_status fit_keep_choices(app_context *context, const workload *work);
 /* What the options of a built model ask of the loop; no preconditioner yet. [out] options: for fit_loop_options_free,
- * also after a failure. WEFT_ERR_USAGE: weights of classes that fit neither the labels nor another option. Collective. */
+ * also after a failure. WEFT_ERR_USAGE: weights of classes that fit neither the labels nor another option.
+ * Collective. */
 weft_status fit_loop_options(const workload *work, const saved_model *initial, const fit_services *services,
                              train_options *options);
 void fit_loop_options_free(train_options *options);

@@ -8,11 +8,11 @@
  *      score = max((home - away) / (SKEW_ALARM * bound), (reference - judge) / bound)
  *
  * Home minus away is an early alarm: it overstates what the mean replica loses, 5 to 15 times on MNIST. The reference
- * is the best judge so far; it falls by bound / 8 a check, so that one lucky score is forgotten. A score above 1 breaks
- * the bound: one rung back at once. Two checks in a row within the bound, between which the judge rises by no more than
- * the bound: one rung on, unless the next rung is remembered as broken or as sending no less. While the judge rises
- * faster, fewer bytes would slow it down unseen. What is remembered of a rung halves in SKEW_HALF_LIFE checks, after which
- * it is tried again.
+ * is the best judge so far; it falls by bound / 8 a check, so that one lucky score is forgotten. A score above 1
+ * breaks the bound: one rung back at once. Two checks in a row within the bound, between which the judge rises by no
+ * more than the bound: one rung on, unless the next rung is remembered as broken or as sending no less. While the
+ * judge rises faster, fewer bytes would slow it down unseen. What is remembered of a rung halves in SKEW_HALF_LIFE
+ * checks, after which it is tried again.
  *
  * Idea: K. Hsieh, A. Phanishayee, O. Mutlu, P. Gibbons: The non-IID data quagmire of decentralized machine learning
  * (SkewScout). ICML 2020, arXiv 1910.00189.

@@ -15,8 +15,8 @@ static int64_t decide(skew_rule *rule, double gap, double judge, double cost)
     return rule->rung;
 }
 
-/* Where nothing parts, two checks a rung once it is known how fast the judge rises: the loosest of four after seven, and
- * there it stays. */
+/* Where nothing parts, two checks a rung once it is known how fast the judge rises: the loosest of four after seven,
+ * and there it stays. */
 static void test_equal_shards_climb(void **state)
 {
     static const int64_t rungs[] = {0, 0, 1, 1, 2, 2, 3, 3};
