@@ -112,25 +112,6 @@ weft_status embed_save(const embed_table *t, const char *folder, const char *pre
     return status;
 }
 
-/* Bytes of a file, by blocks. */
-static weft_status copy_file(const char *from, const char *to)
-{
-    file_map map;
-    file_writer writer;
-    WEFT_TRY(file_map_open(from, &map));
-    weft_status status = file_writer_open(to, &writer);
-    if (status == WEFT_OK) {
-        status = file_write(&writer, map.data, map.size);
-        if (status == WEFT_OK) {
-            status = file_writer_commit(&writer);
-        } else {
-            file_writer_discard(&writer);
-        }
-    }
-    file_map_close(&map);
-    return status;
-}
-
 weft_status embed_copy_files(const embed_table *t, const char *from, const char *prefix, const char *to,
                              const char *to_prefix)
 {
@@ -143,7 +124,7 @@ weft_status embed_copy_files(const embed_table *t, const char *from, const char 
     for (int i = 0; i < own; ++i) {
         WEFT_TRY(path_of(source, from, prefix, files[i].number, all));
         WEFT_TRY(path_of(goal, to, to_prefix, files[i].number, all));
-        WEFT_TRY(copy_file(source, goal));
+        WEFT_TRY(file_copy(source, goal));
     }
     return WEFT_OK;
 }

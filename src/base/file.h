@@ -66,6 +66,7 @@ weft_status file_write(file_writer *writer, const void *data, size_t bytes);
 void file_writer_hash(const file_writer *writer, char hex[33]); /* file_hash of all bytes so far; before commit */
 weft_status file_writer_commit(file_writer *writer);            /* on failure nothing is left behind */
 void file_writer_discard(file_writer *writer);                  /* harmless after commit */
+weft_status file_copy(const char *from, const char *to);        /* through a writer: `to` is whole or as it was */
 
 /* A temporary folder beside `path` that becomes it; what processes of this host that were killed left of earlier
  * attempts (path.tmp-HOST-PID-...) is removed. An existing `path` is refused with the cure (--force) unless force.

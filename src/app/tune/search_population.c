@@ -31,20 +31,6 @@ weft_status population_check(const search_space *space)
 
 /* ---- weights ---------------------------------------------------------------------------------------------------- */
 
-static weft_status copy_file(const char *from, const char *to)
-{
-    file_map map;
-    file_writer writer;
-    WEFT_TRY(file_map_open(from, &map));
-    weft_status status = file_writer_open(to, &writer);
-    if (status == WEFT_OK) {
-        (void)fwrite(map.data, 1, map.size, writer.stream);
-        status = file_writer_commit(&writer);
-    }
-    file_map_close(&map);
-    return status;
-}
-
 static weft_status copy_folder(const char *from, const char *to, int deep);
 
 static weft_status copy_entry(const char *from, const char *to, const char *name, int deep)
@@ -54,7 +40,7 @@ static weft_status copy_entry(const char *from, const char *to, const char *name
     WEFT_TRY(file_path(source, "%s/%s", from, name));
     WEFT_TRY(file_path(goal, "%s/%s", to, name));
     WEFT_CHECK(lstat(source, &facts) == 0, WEFT_ERR_IO, "%s: is gone", source);
-    return S_ISDIR(facts.st_mode) ? copy_folder(source, goal, deep + 1) : copy_file(source, goal);
+    return S_ISDIR(facts.st_mode) ? copy_folder(source, goal, deep + 1) : file_copy(source, goal);
 }
 
 static weft_status copy_folder(const char *from, const char *to, int deep)
