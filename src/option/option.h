@@ -315,7 +315,7 @@ const char *option_text(const weft_options *options, option_id id); /* TEXT, CHO
 int option_choice_index(const weft_options *options, option_id id); /* CHOICE: index among the choices */
 int option_list(const weft_options *options, option_id id, int64_t *values, int capacity); /* INTLIST: count */
 bool option_is_set(const weft_options *options, option_id id);                             /* by somebody */
-bool option_is_auto(const weft_options *options, option_id id); /* a CHOICE or TEXT whose value is "auto" */
+bool option_is_auto(const weft_options *options, option_id id); /* a CHOICE, TEXT or REAL whose value is "auto" */
 option_source option_source_of(const weft_options *options, option_id id);
 /* Returns true if option_decide gave the value, because nobody or "auto" had; a copy of the options forgets it. */
 bool option_was_decided(const weft_options *options, option_id id);

@@ -398,7 +398,7 @@ bool option_is_auto(const weft_options *options, option_id id)
 {
     const option_type type = option_row_in(options, id)->type;
     return (type == OPTION_TEXT || type == OPTION_CHOICE || type == OPTION_REAL) &&
-           strcmp(option_text(options, id), "auto") == 0;
+           strcmp(held_value(options, id)->text, "auto") == 0;
 }
 
 bool option_flag(const weft_options *options, option_id id)

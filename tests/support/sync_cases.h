@@ -359,8 +359,9 @@ static bool whole_tensor(int64_t i)
     return false;
 }
 
-/* All ranks, simulated with plain loops: velocity, residual, the k largest by repeated search, masking. */
+/* All ranks, simulated with plain loops: velocity, residual, the k largest by repeated search, masking by option. */
 typedef struct simulation {
+    bool masking;
     float velocity[MOST_RANKS][TRAINED], residual[MOST_RANKS][TRAINED], sum[TRAINED], shared[TRAINED];
 } simulation;
 
@@ -383,7 +384,7 @@ static void simulate_bucket(simulation *s, int rank, const sync_bucket *bucket, 
         }
         s->sum[best] += residual[best];
         residual[best] = 0;
-        s->velocity[rank][best] = 0;
+        s->velocity[rank][best] *= s->masking ? 0.0f : 1.0f;
     }
 }
 
@@ -411,16 +412,19 @@ static void simulate(simulation *s, int ranks, int64_t step, const layout_case *
     }
 }
 
-static weft_status against_simulation(weft_comm *comm, const layout_case *layout, float momentum, int64_t warmup)
+static weft_status against_simulation(weft_comm *comm, const layout_case *layout, float momentum, bool masking,
+                                      int64_t warmup)
 {
     weft_status status = WEFT_OK;
     simulation *s = NULL;
     rig r;
     sync_options options = topk_options(1.0 / 64);
     options.topk.momentum = (double)momentum;
+    options.topk.masking = masking;
     options.topk.warmup = warmup;
     WEFT_TRY(rig_create(comm, &options, layout, &r));
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(&s, 1, WEFT_MEM_WORKSPACE), status, done);
+    s->masking = masking;
     for (int64_t step = 1; step <= 6 && status == WEFT_OK; ++step) {
         double density = step > warmup ? 1.0 / 64 : 0.25 * pow(1.0 / 16, (double)(step - 1) / (double)warmup);
         fill(&r, comm, step, integer_gradient);
@@ -428,8 +432,9 @@ static weft_status against_simulation(weft_comm *comm, const layout_case *layout
         simulate(s, comm_size(comm), step, layout, density, momentum);
         for (int64_t i = 0; i < TRAINED; ++i) {
             WEFT_CHECK_GOTO(r.grad[i] == s->sum[i], status, done, WEFT_ERR_INTERNAL,
-                            "momentum %g, warm-up %d, step %d, element %d: %g instead of %g", (double)momentum,
-                            (int)warmup, (int)step, (int)i, (double)r.grad[i], (double)s->sum[i]);
+                            "momentum %g, masking %d, warm-up %d, step %d, element %d: %g instead of %g",
+                            (double)momentum, masking, (int)warmup, (int)step, (int)i, (double)r.grad[i],
+                            (double)s->sum[i]);
         }
     }
 done:
@@ -444,9 +449,9 @@ static weft_status case_topk_simulated(weft_comm *comm, void *argument)
     if (comm_size(comm) == 1) {
         return WEFT_OK; /* one rank runs all-reduce */
     }
-    WEFT_TRY(against_simulation(comm, &layouts[0], 0.0f, 0));
-    WEFT_TRY(against_simulation(comm, &layouts[2], 0.5f, 0));
-    return against_simulation(comm, &layouts[1], 0.5f, 4);
+    WEFT_TRY(against_simulation(comm, &layouts[0], 0.0f, false, 0));
+    WEFT_TRY(against_simulation(comm, &layouts[2], 0.5f, false, 0));
+    return against_simulation(comm, &layouts[1], 0.5f, true, 4);
 }
 
 /* Everything that ever came in was handed out or waits in a residual: exact in small integers, for every exchange. */
@@ -654,6 +659,7 @@ static weft_status case_state(weft_comm *comm, void *argument)
         options.topk.select.method = methods[m];
         options.topk.select.refresh = 4;
         options.topk.momentum = 0.9;
+        options.topk.masking = m == 1;
         options.topk.warmup = 8;
         WEFT_TRY(restored(comm, &options, &layouts[1]));
     }

@@ -332,6 +332,7 @@ static void test_topk_has_the_bits_of_host_memory(void **state)
         device_case c = {.name = "topk", .options = options_of(SYNC_TOPK), .threaded = i % 2 == 1};
         c.options.topk.density = densities[i % 3];
         c.options.topk.momentum = i / 3 % 2 == 0 ? 0.0 : 0.9;
+        c.options.topk.masking = i >= 6;
         c.options.topk.warmup = i >= 6 ? 3 : 0;
         run(&c);
     }

@@ -21,7 +21,7 @@ static float gradient(int rank, int step, int i)
 /* [out] applied [COUNT]: what all steps together hand to the optimiser. */
 static weft_status run_steps(weft_comm *comm, bool masking, double *applied)
 {
-    static float value[COUNT]; /* of no use to topk */
+    float value[COUNT] = {0.0f}; /* of no use to topk */
     static const sync_bucket bucket[] = {{0, COUNT}};
     static const sync_tensor tensor[] = {{"w", 0, 8, COUNT / 8}};
     float grad[COUNT];
