@@ -88,7 +88,7 @@ for mode in shadow asp; do
     grep -qF "gradient tracking on: shares of the ranks differ in their labels; twice the bytes, --gradient-tracking off goes" \
         "$mode.err" || fail "the log does not tell that tracking is on: $(cat "$mode.err")"
 done
-grep -qF "gradient tracking off: where parts differ in their labels" untracked.err ||
+grep -qF "gradient tracking off: where shares of the ranks differ in their labels" untracked.err ||
     fail "the log does not tell that tracking is off: $(cat untracked.err)"
 grep -qF "gradient tracking" exact.err topk.err && fail "the log tells of tracking where there is none"
 grep -qE "allow-lossy|slower" auto.err || fail "auto does not tell why: $(cat auto.err)"

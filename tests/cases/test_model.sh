@@ -214,7 +214,8 @@ bad "its description: --image-size '0x5'" image-size 0x5
 bad "its description: --image-moments '1,2/0,1'" image-moments 1,2/0,1
 bad "its layers: line 1: no kind of layer 'flux'" network 'flux 1; linear classes'
 bad "its description: " network 'conv1: conv 4 3 groups=2; linear1: linear classes'
-bad "its description says --metric rocauc" metric rocauc
+describe own.safetensors rocauc.safetensors metric rocauc # of three classes: the mean over each against the others
+run eval --data "$images" --checkpoint rocauc.safetensors
 mkdir beside
 cp own/weights.npz beside/
 sed 's/tiny\.net/secret.net/; s/"network": *{ *"value": *"[^"]*"/"network": {"value": ""/' own/run.json | tr '\n' '\1' |
