@@ -40,7 +40,7 @@ static void tell(const focus_query *q, const char *class)
     const focus_asker *a = q->asker;
     log_info(
         "class %s: %lld answers (%lld accepted, the others verified) of %lld items; the network ran on %lld items, "
-        "and the index knew %lld answers",
+        "and %lld looks found the answer in the index",
         class, (long long)q->count, (long long)q->accepted, (long long)a->index->items, (long long)a->runs,
         (long long)a->known);
     if (q->limit > 0) {
@@ -77,6 +77,11 @@ static weft_status run_query(focus_work *w, const weft_options *o)
     WEFT_TRY(focus_network_class(&m->classes, m->outputs, m->path, class, &q->asked_class));
     WEFT_TRY(focus_network_class(&head->class_name, head->classes, a->path, class, &indexed));
     WEFT_TRY(focus_asker_begin(a));
+    const workload *data = a->network->work;
+    if (data->held.total > a->index->items) {
+        log_warn("%s: holds %lld of the %lld %s of %s, and the others are not looked at: weft focus ingest adds them",
+                 a->path, (long long)a->index->items, (long long)data->held.total, data->ops->rows, data->name);
+    }
     WEFT_TRY(focus_query_run(q, indexed));
     tell(q, class);
     return WEFT_OK;

@@ -93,8 +93,15 @@ static weft_status check_rows(const workload *work)
     const app_context *context = work->context;
     const int ranks = comm_size(context->comm);
     const double norm = option_real(context->options, OPT_ROW_NORM);
+    const bool ahead = !work->trained && option_choice(context->options, OPT_ROW_AHEAD) == CLICK_AHEAD_ON;
+    const int mode = option_choice(context->options, OPT_ROW_MODE);
     WEFT_CHECK(norm == 0.0 || option_int(context->options, OPT_ROW_EXPIRE) > 0, WEFT_ERR_USAGE,
                FLAG_ROW_NORM " %g: small rows leave every " FLAG_ROW_EXPIRE " batches: give that, too", norm);
+    if (ahead && (ranks == 1 || mode == EMBED_DES || mode == EMBED_COLUMNS)) {
+        log_warn(FLAG_ROW_AHEAD " on has no effect: %s",
+                 ranks == 1 ? "one rank has all rows"
+                            : "ids of modes des and columns do not travel, all-to-all and replicate send them");
+    }
     if (!gathers(work) || ranks == 1) {
         return WEFT_OK;
     }

@@ -78,6 +78,7 @@ static weft_status train_growing(const workload *work, const saved_model *initia
     options.runs = 1;
     options.eval_every = options.patience = 0;
     options.skew_guard = 0.0;
+    options.sync.mode = SYNC_ALLREDUCE; /* rates of the exact mode, and nothing in the background when the test ends */
     options.checkpoints = NULL;
     options.schedule = (train_schedule){.kind = SCHEDULE_EXP,
                                         .base = lowest,
@@ -138,14 +139,20 @@ static weft_status judge(range_test *t, const run_dir *dir, char text[32])
 {
     const lr_choice choice = lr_range_choose(t->lr, t->loss, t->points, t->smooth);
     WEFT_CHECK(choice.step >= 0, WEFT_ERR_DATA,
-               FLAG_LR " auto: the loss falls at no rate from %g to %g (%d points): give a number, and check the "
-                       "features and labels",
+               FLAG_LR
+               " auto: the loss falls at no rate from %g to %g by more than its noise (%d points): give a number, "
+               "or larger batches, and check the features and labels",
                lowest, t->points > 0 ? t->lr[t->points - 1] : highest, t->points);
     (void)snprintf(text, 32, "%.2g", choice.rate);
     log_info(FLAG_LR " auto: %s, at which the loss falls by the largest share a step; tried were rates from %g to "
                      "%.2g, and the loss is "
                      "least at %.2g (lr_range.csv)",
              text, lowest, t->lr[t->points - 1], choice.least);
+    if (choice.falling) {
+        log_warn(FLAG_LR
+                 " auto: the loss still falls at the largest rates that were tried: compare %s with larger ones",
+                 text);
+    }
     return write_curve(t, dir);
 }
 

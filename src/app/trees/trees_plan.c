@@ -90,8 +90,8 @@ weft_status trees_plan_memory(workload *work)
     const int ranks = comm_size(work->context->comm);
     const int64_t margins = job->loss == TREE_LOSS_SOFTMAX ? work->outputs : 1;
     const int64_t answers = rows->data.rows * 4 * (work->outputs + (work->trained ? margins : 0));
-    *memory = (memory_plan){.cure = work->trained ? "use more ranks"
-                                                  : "use more ranks, or fewer " FLAG_TREE_BINS ", " FLAG_TREE_LEAVES
+    *memory = (memory_plan){.cure = work->trained ? "use more nodes"
+                                                  : "use more nodes, or fewer " FLAG_TREE_BINS ", " FLAG_TREE_LEAVES
                                                     " or " FLAG_TREE_DEPTH};
     memory_plan_add(memory, "process and table", clock_rss_bytes());
     memory_plan_add(memory, "answers", (uint64_t)answers);

@@ -135,7 +135,9 @@ weft_status memory_plan_check(const app_context *context, memory_plan *memory, u
     if (need > usable * (double)have) {
         char where[160];
         snprintf(where, sizeof where, "%d rank(s) on node %s", comm_node_size(context->comm), context->host);
-        status = fail_need(where, need, (double)have, limit > 0 ? "are allowed by --memory-limit" : "are available",
+        status = fail_need(where, need, (double)have,
+                           limit > 0 ? "are allowed by --memory-limit, of which a twentieth stays free"
+                                     : "are available, of which a twentieth stays free",
                            memory->cure);
     } else if (on_device(context)) {
         status = check_device(context, node.device, memory->cure);

@@ -2,7 +2,8 @@
  * train/loop/lr_range.h: which learning rate a range test speaks for: a short training whose rate grows by the same
  * factor from step to step, until the loss blows up.
  *
- * The loss of each step is smoothed over its neighbours. Before its least value lies the stretch on which it falls; the
+ * The loss of each step is smoothed over its neighbours; steps at both ends, which have none on one side, are left out.
+ * A fall that is within the noise of single losses gives no rate. Before its least value lies the stretch on which it falls; the
  * rate taken is that at which it falls by the largest share from step to step. (The largest difference would lie at the
  * beginning wherever data are easy.) At the least value itself steps are already too long: what the last ones gained
  * makes up for what they lose.
@@ -17,7 +18,8 @@
 typedef struct lr_choice {
     double rate;  /* to two digits */
     double least; /* rate of the least smoothed loss */
-    int step;     /* of `rate`; -1: the loss does not fall, and no rate is taken */
+    int step;     /* of `rate`; -1: the loss does not fall, or by no more than its noise, and no rate is taken */
+    bool falling; /* the loss is least at the end of the test */
 } lr_choice;
 
 /* lr, loss [steps]: ascending rates, finite losses above 0. smooth [steps]: out, the smoothed losses. */

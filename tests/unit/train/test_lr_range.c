@@ -54,6 +54,14 @@ static void test_a_loss_that_does_not_fall_has_no_rate(void **state)
         loss[i] = 2.0 + 0.001 * i;
     }
     assert_int_equal(lr_range_choose(lr, loss, STEPS, smooth).step, -1);
+    /* Nothing but noise, of which the ends have the luckiest draws. */
+    for (int i = 0; i < STEPS; i++) {
+        loss[i] = 0.6 + 0.05 * (double)philox_normal(philox4x32(philox_counter((uint32_t)i, 1, 1, 0), 5).word[0],
+                                                     philox4x32(philox_counter((uint32_t)i, 2, 1, 0), 5).word[1]);
+    }
+    loss[0] = 0.9;
+    loss[STEPS - 1] = 0.3;
+    assert_int_equal(lr_range_choose(lr, loss, STEPS, smooth).step, -1);
     make_curve(0.01, 0.0, lr, loss);
     assert_int_equal(lr_range_choose(lr, loss, 9, smooth).step, -1); /* too few to say anything */
 }
