@@ -94,7 +94,7 @@ static weft_status check_rows(const workload *work)
     const int ranks = comm_size(context->comm);
     const double norm = option_real(context->options, OPT_ROW_NORM);
     const bool ahead = !work->trained && option_choice(context->options, OPT_ROW_AHEAD) == CLICK_AHEAD_ON;
-    const int mode = option_choice(context->options, OPT_ROW_MODE);
+    const embed_mode mode = option_choice(context->options, OPT_ROW_MODE);
     WEFT_CHECK(norm == 0.0 || option_int(context->options, OPT_ROW_EXPIRE) > 0, WEFT_ERR_USAGE,
                FLAG_ROW_NORM " %g: small rows leave every " FLAG_ROW_EXPIRE " batches: give that, too", norm);
     if (ahead && (ranks == 1 || mode == EMBED_DES || mode == EMBED_COLUMNS)) {

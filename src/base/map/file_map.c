@@ -115,3 +115,18 @@ weft_status file_map_check(const char *path, const file_map *map)
                map->size);
     return WEFT_OK;
 }
+
+weft_status file_copy(const char *from, const char *to)
+{
+    file_map map;
+    file_writer writer;
+    WEFT_TRY(file_map_open(from, &map));
+    weft_status status = file_writer_open(to, &writer);
+    if (status == WEFT_OK) {
+        status = file_write(&writer, map.data, map.size);
+        status = status == WEFT_OK ? file_writer_commit(&writer) : status;
+        file_writer_discard(&writer);
+    }
+    file_map_close(&map);
+    return status;
+}
