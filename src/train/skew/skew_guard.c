@@ -208,7 +208,8 @@ weft_status skew_guard_reset(skew_guard *g)
     if (g == NULL) {
         return WEFT_OK;
     }
-    g->kept = (skew_kept){.rule = skew_rule_begin(g->bound, g->settings)};
+    g->kept =
+        (skew_kept){.rule = skew_rule_begin(g->bound, g->settings, !sync_mode_tracks(sync_running(g->replica->sync)))};
     g->figures = (skew_figures){.checked = false};
     g->stuck = false;
     g->sent = bytes_sent(g);

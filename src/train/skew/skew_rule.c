@@ -7,10 +7,10 @@
 /* The part of `bound` by which the reference falls a check. */
 #define AGING 0.125
 
-skew_rule skew_rule_begin(double bound, int rungs)
+skew_rule skew_rule_begin(double bound, int rungs, bool equal)
 {
     assert(bound > 0.0 && rungs >= 1 && rungs <= SKEW_RUNGS_MOST);
-    return (skew_rule){.bound = bound, .rungs = rungs};
+    return (skew_rule){.bound = bound, .rungs = rungs, .equal = equal};
 }
 
 static double score_of(const skew_rule *rule, const skew_check *check)
@@ -54,8 +54,8 @@ double skew_rule_decide(skew_rule *rule, const skew_check *check)
         rule->rung -= rule->rung > 0 ? 1 : 0;
         return score;
     }
-    /* Fewer bytes slow down a fast rise, which hides it: such a check says nothing of the next rung. */
-    rule->good = rise <= rule->bound ? rule->good + 1 : 0;
+    /* Equal replicas raise no alarm, and fewer bytes slow down a fast rise, which hides it. */
+    rule->good = rule->equal != 0 && rise > rule->bound ? 0 : rule->good + 1;
     if (may_climb(rule)) {
         rule->good = 0;
         rule->rung += 1;
@@ -66,8 +66,9 @@ double skew_rule_decide(skew_rule *rule, const skew_check *check)
 bool skew_rule_is_valid(const skew_rule *rule, int rungs)
 {
     bool valid = rule->rungs == rungs && rule->rung >= 0 && rule->rung < rungs && rule->good >= 0 &&
-                 rule->checks >= 0 && rule->broken >= 0 && rule->broken <= rule->checks && rule->bound > 0.0 &&
-                 rule->bound <= 1.0 && fabs(rule->reference) <= 2.0 && fabs(rule->before) <= 1.0;
+                 rule->checks >= 0 && (rule->equal == 0 || rule->equal == 1) && rule->broken >= 0 &&
+                 rule->broken <= rule->checks && rule->bound > 0.0 && rule->bound <= 1.0 &&
+                 fabs(rule->reference) <= 2.0 && fabs(rule->before) <= 1.0;
     for (int r = 0; valid && r < rungs; ++r) {
         valid = isfinite(rule->memory[r].score) && rule->memory[r].cost >= 0.0 && isfinite(rule->memory[r].cost);
     }

@@ -9,10 +9,10 @@
  *
  * Home minus away is an early alarm: it overstates what the mean replica loses, 5 to 15 times on MNIST. The reference
  * is the best judge so far; it falls by bound / 8 a check, so that one lucky score is forgotten. A score above 1
- * breaks the bound: one rung back at once. Two checks in a row within the bound, between which the judge rises by no
- * more than the bound: one rung on, unless the next rung is remembered as broken or as sending no less. While the
- * judge rises faster, fewer bytes would slow it down unseen. What is remembered of a rung halves in SKEW_HALF_LIFE
- * checks, after which it is tried again.
+ * breaks the bound: one rung back at once. Two checks in a row within the bound: one rung on, unless the next rung is
+ * remembered as broken or as sending no less. What is remembered of a rung halves in SKEW_HALF_LIFE checks, after
+ * which it is tried again. Replicas that are always equal (topk) raise no alarm: there the rung also stays while the
+ * judge rises by more than the bound a check, as fewer bytes would slow that down unseen.
  *
  * Idea: K. Hsieh, A. Phanishayee, O. Mutlu, P. Gibbons: The non-IID data quagmire of decentralized machine learning
  * (SkewScout). ICML 2020, arXiv 1910.00189.
@@ -40,8 +40,9 @@ typedef struct skew_memory {
 typedef struct skew_rule {
     double bound;     /* share of right answers that may be lost, above 0 */
     int64_t rungs;    /* 1 .. SKEW_RUNGS_MOST */
+    int64_t equal;    /* 1: replicas are the same on all ranks after each step */
     int64_t rung;     /* in force */
-    int64_t good;     /* checks in a row within the bound and without a fast rise, since the last move */
+    int64_t good;     /* checks in a row that speak for the next rung, since the last move */
     int64_t checks;   /* so far */
     int64_t broken;   /* checks that broke the bound */
     double reference; /* best judge so far, aged */
@@ -57,8 +58,8 @@ typedef struct skew_figures {
     int64_t rung, rungs, checks, broken;
 } skew_figures;
 
-/* A rule on its tightest rung. */
-skew_rule skew_rule_begin(double bound, int rungs);
+/* A rule on its tightest rung. equal: the mode keeps replicas equal. */
+skew_rule skew_rule_begin(double bound, int rungs, bool equal);
 /* Takes a check in; rule->rung is the rung to stand on from now on. Returns the score. */
 double skew_rule_decide(skew_rule *rule, const skew_check *check);
 /* Returns false if numbers of a rule out of a checkpoint cannot be those of a rule with as many rungs. */

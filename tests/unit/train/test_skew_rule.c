@@ -20,7 +20,7 @@ static int64_t decide(skew_rule *rule, double gap, double judge, double cost)
 static void test_equal_shards_climb(void **state)
 {
     static const int64_t rungs[] = {0, 0, 1, 1, 2, 2, 3, 3};
-    skew_rule rule = skew_rule_begin(0.01, RUNGS);
+    skew_rule rule = skew_rule_begin(0.01, RUNGS, true);
     (void)state;
     for (int i = 0; i < 8; ++i) {
         assert_int_equal(decide(&rule, 0.001, 0.9 + 0.001 * i, 1.0 / (1.0 + (double)rule.rung)), rungs[i]);
@@ -31,7 +31,7 @@ static void test_equal_shards_climb(void **state)
 /* The alarm is at five points of home minus away; one rung back at once, and no further than the first. */
 static void test_alarm_steps_back_at_once(void **state)
 {
-    skew_rule rule = skew_rule_begin(0.01, RUNGS);
+    skew_rule rule = skew_rule_begin(0.01, RUNGS, true);
     (void)state;
     decide(&rule, 0.0, 0.9, 1.0);
     decide(&rule, 0.0, 0.9, 1.0);
@@ -45,7 +45,7 @@ static void test_alarm_steps_back_at_once(void **state)
 /* The judge may lie a point below the best so far, which falls by an eighth of a point a check. */
 static void test_judge_steps_back(void **state)
 {
-    skew_rule rule = skew_rule_begin(0.01, RUNGS);
+    skew_rule rule = skew_rule_begin(0.01, RUNGS, true);
     (void)state;
     decide(&rule, 0.0, 0.900, 1.0);
     decide(&rule, 0.0, 0.900, 1.0);
@@ -60,7 +60,7 @@ static void test_judge_steps_back(void **state)
 static void test_broken_rung_is_tried_again_later(void **state)
 {
     int checks = 0;
-    skew_rule rule = skew_rule_begin(0.01, RUNGS);
+    skew_rule rule = skew_rule_begin(0.01, RUNGS, true);
     (void)state;
     decide(&rule, 0.0, 0.9, 1.0);
     decide(&rule, 0.0, 0.9, 1.0);
@@ -75,7 +75,7 @@ static void test_broken_rung_is_tried_again_later(void **state)
 /* A rung that was seen to send no less is no gain. */
 static void test_rung_that_saves_nothing_is_left(void **state)
 {
-    skew_rule rule = skew_rule_begin(0.01, RUNGS);
+    skew_rule rule = skew_rule_begin(0.01, RUNGS, true);
     (void)state;
     rule.memory[1].cost = 0.8;
     decide(&rule, 0.0, 0.9, 0.8);
@@ -85,10 +85,10 @@ static void test_rung_that_saves_nothing_is_left(void **state)
     assert_int_equal(decide(&rule, 0.0, 0.9, 0.9), 1);
 }
 
-/* More than a point a check is a fast rise: the rung stays, until two checks in a row rise by less. */
+/* More than a point a check is a fast rise: with equal replicas the rung stays, until two checks rise by less. */
 static void test_fast_rise_stays(void **state)
 {
-    skew_rule rule = skew_rule_begin(0.01, RUNGS);
+    skew_rule rule = skew_rule_begin(0.01, RUNGS, true);
     (void)state;
     for (int i = 0; i < 6; ++i) {
         assert_int_equal(decide(&rule, 0.0, 0.5 + 0.011 * i, 1.0), 0);
@@ -98,6 +98,10 @@ static void test_fast_rise_stays(void **state)
     assert_int_equal(decide(&rule, 0.0, 0.589, 1.0), 0);
     assert_int_equal(decide(&rule, 0.0, 0.598, 1.0), 1);
     assert_int_equal(rule.broken, 0);
+    /* Replicas of their own show by home minus away that they part. */
+    rule = skew_rule_begin(0.01, RUNGS, false);
+    assert_int_equal(decide(&rule, 0.0, 0.5, 1.0), 0);
+    assert_int_equal(decide(&rule, 0.0, 0.6, 1.0), 1);
 }
 
 int main(void)
