@@ -58,8 +58,8 @@ weft_status searcher_begin(searcher *s, const double *values, int64_t *trial);
 weft_status searcher_report(searcher *s, int64_t trial, double value);
 /* The trial has this value after a share, in (0, 1), of a full training: it pauses, goes on, or was stopped there. */
 weft_status searcher_report_part(searcher *s, int64_t trial, double share, double value);
-/* The same with a value for each objective [objectives]; share 1: it has ended. A first one that is not finite: it
- * diverged. */
+/* The trial has these values [objectives], one of each objective, after a share of a full training; share 1: the trial
+ * has ended. A first value that is not finite says that the trial diverged. */
 weft_status searcher_report_all(searcher *s, int64_t trial, double share, const double *values);
 /* The trial ended for reasons of its own, and says nothing about its configuration. */
 weft_status searcher_forget(searcher *s, int64_t trial);

@@ -5,8 +5,9 @@
  *     population_explore(desk, trial, from)  the trial's settings are those of the other one, changed
  *     population_write(state)                lineage.csv: from whom, when, and with which settings each went on
  *
- * What is done is a function of the scheduler's state, so a journal that is read again does it again: settings by
- * every line that says "source", copies by nobody, for they were on the disk before the line was.
+ * Which trial goes on from which, and with which settings, is a function of the scheduler's state, so a search that is
+ * resumed comes to the same. A journal that is read again changes settings at every line that has a "source"; weights
+ * are not copied again, because they were on the disk before that line was written.
  */
 #pragma once
 
