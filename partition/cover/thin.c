@@ -20,7 +20,7 @@ static void draw(const adjacency *from, uint64_t seed, int threads, const int64_
     }
 }
 
-weft_status adjacency_thin(const adjacency *from, uint64_t seed, int threads, adjacency *thin)
+weft_status adjacency_thin(const adjacency *from, int drawn, uint64_t seed, int threads, adjacency *thin)
 {
     weft_status status = WEFT_OK;
     int64_t *offset = NULL;
@@ -31,14 +31,14 @@ weft_status adjacency_thin(const adjacency *from, uint64_t seed, int threads, ad
     offset[0] = 0;
     for (int64_t v = 0; v < from->vertices; ++v) {
         const int64_t degree = from->offset[v + 1] - from->offset[v];
-        offset[v + 1] = offset[v] + (degree < THIN_DRAWN ? degree : THIN_DRAWN);
+        offset[v + 1] = offset[v] + (degree < drawn ? degree : drawn);
     }
     WEFT_TRY_GOTO(WEFT_NEW(&neighbour, offset[from->vertices], WEFT_MEM_PARTITION), status, done);
     draw(from, seed, threads, offset, neighbour);
-    const weft_graph drawn = {
+    const weft_graph few = {
         .vertices = from->vertices, .edges = offset[from->vertices], .offset = offset, .source32 = neighbour};
-    WEFT_TRY_GOTO(pair_list_build(&drawn, threads, &list), status, done);
-    WEFT_TRY_GOTO(adjacency_build(&drawn, &list, threads, thin), status, done);
+    WEFT_TRY_GOTO(pair_list_build(&few, threads, &list), status, done);
+    WEFT_TRY_GOTO(adjacency_build(&few, &list, threads, thin), status, done);
     thin->weight = from->offset;
 done:
     pair_list_free(&list);

@@ -18,7 +18,7 @@
  * ranks, H is below 2 R, and no rank writes partial sums: then the edge-cut is taken; of large graphs without making
  * the vertex-cut, where a bound on R says so (cover_bound.h). Of graphs that do not equal their transpose backward
  * would need partial sums anyway: vertex-cut. For two parts METIS sees a few neighbours of each vertex of a large dense
- * graph (thin.h). What METIS cannot count, or what would not fit into memory, goes to the method stream, and the log
+ * graph (thin.h), and only four where their parts leave 99 of 100 vertices with neighbours on both sides. What METIS cannot count, or what would not fit into memory, goes to the method stream, and the log
  * says so.
  *
  * The covers: G. Zhuang et al., SuperGCN, ICS'25 (covers of the boundary between two parts, there for choosing what to
@@ -41,6 +41,7 @@
 
 enum {
     PASSES = 8,
+    THIN_FULL = 99,   /* percent of the vertices that no second look is taken from */
     REFINED_AWAY = 10 /* twice the share of a vertex-cut's rows that refinement may still save */
 };
 
@@ -53,21 +54,6 @@ static weft_status improve(const partition_job *job, const pair_list *list, cons
                                     .balance = partition_pair_balance(job->options),
                                     .share = job->options->share};
     return refine_and_evict(list, adjacent, &options, best->other, best->entry_part, result);
-}
-
-/* [out] node_part [vertices]: METIS's parts. thinly: it sees a few neighbours of each vertex of a dense graph. */
-static weft_status call_metis(const partition_job *job, bool thinly, const adjacency *adjacent, uint16_t *node_part)
-{
-    adjacency thin = {0};
-    const adjacency *seen = adjacent;
-    if (thinly && thin_pays(adjacent->vertices, adjacent->entries, job->parts)) {
-        WEFT_TRY(adjacency_thin(adjacent, job->options->seed, job->threads, &thin));
-        seen = &thin;
-    }
-    const weft_status status = metis_partition(seen, job->parts, job->options->share, job->options->seed, job->threads,
-                                               job->memory_limit, node_part);
-    adjacency_free(&thin);
-    return status;
 }
 
 /* node_part [vertices]: METIS's parts. */
@@ -155,6 +141,42 @@ static weft_status find_cost(const partition_job *job, const uint16_t *node_part
     return WEFT_OK;
 }
 
+static weft_status parts_of(const partition_job *job, const adjacency *seen, uint16_t *node_part)
+{
+    return metis_partition(seen, job->parts, job->options->share, job->options->seed, job->threads, job->memory_limit,
+                           node_part);
+}
+
+static weft_status parts_of_thin(const partition_job *job, const adjacency *adjacent, int drawn, uint16_t *node_part)
+{
+    adjacency thin = {0};
+    WEFT_TRY(adjacency_thin(adjacent, drawn, job->options->seed, job->threads, &thin));
+    const weft_status status = parts_of(job, &thin, node_part);
+    adjacency_free(&thin);
+    return status;
+}
+
+/* [out] node_part [vertices]: METIS's parts. [out] cost: of these, where `either`, in which case METIS sees a few
+ * neighbours of each vertex of a dense graph: very few first, and these parts stay where nearly every vertex has
+ * neighbours in the other one, which a second look would not change. */
+static weft_status call_metis(const partition_job *job, bool either, const adjacency *adjacent, uint16_t *node_part,
+                              edge_cut_cost *cost)
+{
+    if (!either) {
+        return parts_of(job, adjacent, node_part);
+    }
+    const bool thinly = thin_pays(adjacent->vertices, adjacent->entries, job->parts);
+    if (thinly && job->graph->symmetric) {
+        WEFT_TRY(parts_of_thin(job, adjacent, THIN_PROBE, node_part));
+        WEFT_TRY(find_cost(job, node_part, cost));
+        if (cost->allowed && cost->rows >= connected(job) / 100 * THIN_FULL) {
+            return WEFT_OK;
+        }
+    }
+    WEFT_TRY(thinly ? parts_of_thin(job, adjacent, THIN_DRAWN, node_part) : parts_of(job, adjacent, node_part));
+    return find_cost(job, node_part, cost);
+}
+
 /* cost: of METIS's parts. replicas: of the best vertex-cut. */
 static void choose_kind(const partition_job *job, const edge_cut_cost *cost, int64_t replicas)
 {
@@ -211,10 +233,7 @@ static weft_status find_best(const partition_job *job, bool either, const pair_l
     *parted = takes && !designed;
     if (*parted) {
         bool settled = false;
-        WEFT_TRY_GOTO(call_metis(job, either, &adjacent, partition->root), status, done);
-        if (either) {
-            WEFT_TRY_GOTO(find_cost(job, partition->root, cost), status, done);
-        }
+        WEFT_TRY_GOTO(call_metis(job, either, &adjacent, partition->root, cost), status, done);
         if (either && !several) {
             WEFT_TRY_GOTO(settle_early(job, &adjacent, partition->root, cost, &settled), status, done);
         }

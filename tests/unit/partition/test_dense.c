@@ -1,6 +1,7 @@
 /* Dense graphs in two parts: a few neighbours of each vertex; the bound on covers beside the least cover there is. */
 #include "partition/cover/cover_bound.h"
 #include "partition/cover/thin.h"
+#include "partition/partition.h"
 #include "support/graphs.h"
 #include "support/test.h"
 
@@ -26,8 +27,8 @@ static void test_a_thin_graph_is_part_of_the_whole(void **state)
     test_graph g = test_graph_communities(600, 30000, 6, 85, 3);
     const adjacency whole = adjacency_of(&g);
     adjacency thin, again;
-    ASSERT_OK(adjacency_thin(&whole, 5, 2, &thin));
-    ASSERT_OK(adjacency_thin(&whole, 5, 1, &again));
+    ASSERT_OK(adjacency_thin(&whole, THIN_DRAWN, 5, 2, &thin));
+    ASSERT_OK(adjacency_thin(&whole, THIN_DRAWN, 5, 1, &again));
     assert_true(thin.vertices == 600 && thin.entries == again.entries && thin.entries < whole.entries);
     assert_memory_equal(thin.neighbour, again.neighbour, (size_t)thin.entries * sizeof *thin.neighbour);
     assert_ptr_equal(thin.weight, whole.offset);
@@ -99,12 +100,79 @@ static void test_parts_are_bounded_by_pairs(void **state)
     test_graph_free(&g);
 }
 
+/* ---- graphs that METIS sees thinly ---- */
+
+enum { LARGE = 5800, BRIDGES = 40 };
+
+/* Of every two vertices seven of ten are joined: nobody has neighbours on one side alone. */
+static bool joined_at_random(int64_t u, int64_t v)
+{
+    const uint64_t low = (uint64_t)(u < v ? u : v), high = (uint64_t)(u < v ? v : u);
+    return u != v && ((low * LARGE + high) * UINT64_C(0x9e3779b97f4a7c15) >> 32) % 10 < 7;
+}
+
+/* Even vertices and odd ones are two complete graphs, the first BRIDGES of both sides joined in pairs. */
+static bool joined_in_halves(int64_t u, int64_t v)
+{
+    return u != v && (u % 2 == v % 2 || (u / 2 == v / 2 && u / 2 < BRIDGES));
+}
+
+static void cut_in_two(bool (*joined)(int64_t u, int64_t v), bool *edge_cut, partition_report *report)
+{
+    int64_t *offset = calloc(LARGE + 1, sizeof offset[0]), edges = 0;
+    for (int64_t v = 0; v < LARGE; ++v) {
+        for (int64_t u = 0; u < LARGE; ++u) {
+            edges += joined(u, v) ? 1 : 0;
+        }
+        offset[v + 1] = edges;
+    }
+    int32_t *source = malloc((size_t)edges * sizeof source[0]);
+    for (int64_t v = 0, e = 0; v < LARGE; ++v) {
+        for (int64_t u = 0; u < LARGE; ++u) {
+            if (joined(u, v)) {
+                source[e++] = (int32_t)u;
+            }
+        }
+    }
+    const weft_graph graph = {
+        .vertices = LARGE, .edges = edges, .offset = offset, .source32 = source, .symmetric = true};
+    const partition_options options = {.method = "auto", .parts = 2, .balance = 1.1, .threads = 2};
+    weft_partition partition = {0};
+    assert_true(thin_pays(LARGE, edges, 2));
+    ASSERT_OK(partition_compute(&graph, &options, &partition, report));
+    ASSERT_OK(partition_is_valid(&graph, &partition));
+    *edge_cut = partition.edge_cut;
+    partition_destroy(&partition);
+    free(source);
+    free(offset);
+}
+
+static void test_a_graph_without_groups_is_cut_by_rows(void **state)
+{
+    (void)state;
+    partition_report report;
+    bool edge_cut = false;
+    cut_in_two(joined_at_random, &edge_cut, &report);
+    assert_true(edge_cut && report.rows_per_layer == LARGE && report.edge_balance < 1.01);
+}
+
+static void test_two_groups_are_told_apart(void **state)
+{
+    (void)state;
+    partition_report report;
+    bool edge_cut = false;
+    cut_in_two(joined_in_halves, &edge_cut, &report);
+    assert_true(report.rows_per_layer <= 2 * BRIDGES && report.edge_balance < 1.01);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_thin_graph_is_part_of_the_whole),
         cmocka_unit_test(test_the_bound_is_at_most_the_least_cover),
         cmocka_unit_test(test_parts_are_bounded_by_pairs),
+        cmocka_unit_test(test_a_graph_without_groups_is_cut_by_rows),
+        cmocka_unit_test(test_two_groups_are_told_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
