@@ -363,7 +363,8 @@ class TrainOptions(TypedDict, total=False):
     decay_layers: one of all, first; default all
         layers that decay: all, or the first only (Kipf and Welling)
     order: one of auto, aggregate-first, linear-first; default auto
-        per layer, which comes first; auto takes the one that moves less
+        per layer, which comes first; auto takes the one that moves less, or linear-first where nothing else fits into
+        memory
     last_layer: one of auto, read, whole; default auto
         sage, gcn, gin: rows for which a training epoch sums over neighbours in the last layer: read = those that the
         loss reads, of the training split, with the same loss and gradients; whole = all; auto: read, where at most 80

@@ -166,6 +166,10 @@ weft_status gnn_build(workload *work)
     WEFT_TRY(choices_of(context, work->ops->choice, &choices));
     snprintf(job->config.forms, sizeof job->config.forms, "%.*s", (int)GNN_FORMS, choices.own);
     job->config.forms_by_rule = option_flag(o, OPT_REPRODUCIBLE);
+    if (job->lists_alone && job->config.forms[0] == '\0') {
+        log_info("form of aggregation: lists, as others may need more memory than is left (--spmm auto)");
+        memset(job->config.forms, gnn_form_letter(HAL_SPMM_LISTS), GNN_FORMS);
+    }
     if (gnn_layer_ops_of(&job->config)->normalisation != NULL) {
         WEFT_TRY(job_forms_find(context, &data->part, &job->config, &job->forms));
     }

@@ -27,6 +27,7 @@ typedef struct gnn_job {
     train_labels labels;
     input_moments moments; /* of --normalize standard, once features are loaded */
     job_forms forms;       /* of the model's aggregation */
+    bool lists_alone;      /* no other form of matrices fits into memory */
 } gnn_job;
 
 /* ---- app/gnn/gnn_check.c ---- */

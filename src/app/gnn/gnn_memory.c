@@ -17,24 +17,30 @@ static bool has_long_rows(int64_t rows, int64_t edges)
     return rows > 0 && (double)edges / (double)rows > least;
 }
 
+static bool is_weighted(const gnn_memory_facts *f)
+{
+    return f->graph->weight != NULL;
+}
+
 /* The aggregation matrix holds 2 bytes an edge in its block forms and 4 in its row form, 8 with weights, plus row
  * pointers; see hal_spmm_form. Rows that meet many edges go to blocks, which hold no weights. */
-static uint64_t matrix_bytes(int64_t rows, int64_t edges, bool weighted, bool fixed)
+static uint64_t matrix_bytes(const gnn_memory_facts *f, int64_t rows, int64_t edges)
 {
     uint64_t pointers = 8 * (uint64_t)rows;
-    if (weighted) {
+    if (is_weighted(f)) {
         return 8 * (uint64_t)edges + pointers;
     }
-    if (fixed || has_long_rows(rows, edges)) {
+    if (f->plan->config.fixed_rows || (f->form != HAL_SPMM_ROWS && has_long_rows(rows, edges))) {
         uint64_t blocks = (uint64_t)rows / 16384 + 1;
         return 2 * (uint64_t)edges + 4 * (uint64_t)rows * blocks;
     }
     return 4 * (uint64_t)edges + pointers;
 }
 
-static bool is_weighted(const gnn_memory_facts *f)
+/* The backend tells of its own memory, which its matrices take in one form. */
+static bool is_told(const gnn_memory_facts *f)
 {
-    return f->graph->weight != NULL;
+    return f->hal != NULL && f->hal->sparse.spmm_bytes(f->hal, 1, 1, false) > 0;
 }
 
 /* Of so many matrices: as the backend of this rank tells of its own memory, where it does. In parts that hide the halo
@@ -45,7 +51,7 @@ static uint64_t matrices_bytes(const gnn_memory_facts *f, int64_t edges, uint64_
     const uint64_t parts = f->hides ? 2 : 1;
     const uint64_t told =
         f->hal != NULL ? f->hal->sparse.spmm_bytes(f->hal, rows * (int64_t)parts, edges, is_weighted(f)) : 0;
-    return matrices * (told > 0 ? told : matrix_bytes(rows, edges, is_weighted(f), f->plan->config.fixed_rows));
+    return matrices * (told > 0 ? told : matrix_bytes(f, rows, edges));
 }
 
 /* What sources of a matrix so wide are packed in and, of blocks, summed in: two strips of 16 or 32 columns, or rows of
@@ -54,8 +60,7 @@ static uint64_t packing_bytes(const gnn_memory_facts *f, int64_t width)
 {
     const uint64_t fixed = width > 16 ? 48 : 24;
     const uint64_t columns = f->plan->config.fixed_rows ? fixed : width > 16 ? 64 : 32;
-    const bool told = f->hal != NULL && f->hal->sparse.spmm_bytes(f->hal, 1, 1, false) > 0;
-    return told || width == 0 ? 0 : (uint64_t)f->plan->n_local * columns * 4 * (f->hides ? 2 : 1);
+    return is_told(f) || width == 0 ? 0 : (uint64_t)f->plan->n_local * columns * 4 * (f->hides ? 2 : 1);
 }
 
 static uint64_t larger(uint64_t a, uint64_t b)
@@ -87,19 +92,28 @@ static int64_t read_edges(const gnn_memory_facts *f)
     return f->plan->read_width > 0 ? (int64_t)((double)f->edges * f->plan->config.read_share) : 0;
 }
 
-/* On one rank lists run along the edges of rows that are read too (hal_spmm_info.marked). Halos divide the edges in
- * parts of their own forms, and need the edges for their rows. */
+/* Matrices of long rows take less in one form than in another. */
+static bool has_choice(const gnn_memory_facts *f)
+{
+    return !is_told(f) && !is_weighted(f) && !f->plan->config.fixed_rows && has_long_rows(f->plan->n_local, f->edges);
+}
+
+/* Lists run along the edges of rows that are read too (hal_spmm_info.marked), unless they are in parts. */
 static bool reads_within(const gnn_memory_facts *f)
 {
-    const bool told = f->hal != NULL && f->hal->sparse.spmm_bytes(f->hal, 1, 1, false) > 0;
-    return f->parts == 1 && !told && !is_weighted(f) && !f->plan->config.fixed_rows &&
-           has_long_rows(f->plan->n_local, f->edges);
+    return !f->hides && (f->form == HAL_SPMM_AUTO || f->form == HAL_SPMM_LISTS) && has_choice(f);
 }
 
 /* Edges that a matrix of the last layer's own holds. */
 static int64_t copied_edges(const gnn_memory_facts *f)
 {
     return reads_within(f) ? 0 : read_edges(f);
+}
+
+/* Edges of rows that are read, for a while: for a matrix of their own, or for the rows that halos of theirs pass. */
+static int64_t edges_cut_out(const gnn_memory_facts *f)
+{
+    return f->parts == 1 ? copied_edges(f) : read_edges(f);
 }
 
 static uint64_t aggregation_bytes(const gnn_memory_facts *f)
@@ -173,7 +187,7 @@ memory_plan gnn_memory_plan(const gnn_memory_facts *f)
     const uint64_t smoothing = smoothing_bytes(f), matrix = aggregation_bytes(f) + smoothing;
     const uint64_t halo = halo_bytes(f), communication = halo + f->training.sync;
     const uint64_t copied = f->hides ? (uint64_t)f->edges : 0; /* of a part of them */
-    const uint64_t building = edges + matrix + (copied + (uint64_t)copied_edges(f)) * edge_bytes;
+    const uint64_t building = edges + matrix + (copied + (uint64_t)edges_cut_out(f)) * edge_bytes;
     const uint64_t kept = f->keeps ? edges : 0;
     const uint64_t passing = train_memory_passing(&f->training.parameters);
     const uint64_t results = 4 * (uint64_t)(plan->n_owned * plan->config.outputs);

@@ -16,13 +16,14 @@ typedef struct gnn_memory_facts {
     const gnn_plan *plan; /* for the rank's local sizes */
     const weft_hal *hal;  /* what the rank computes on; NULL: a host */
     int parts;
-    int64_t edges;     /* local */
-    int64_t halo_rows; /* rows that it sends and receives in a leg */
-    bool symmetric;    /* forward and backward share one matrix */
-    bool hides;        /* the matrix is in parts that hide the halo (gnn/layers/local_matrix.h) */
-    bool keeps;        /* the local edges stay in memory for another model */
-    bool smooths;      /* the answers are smoothed along the edges (gnn/smooth.h) */
-    uint64_t process;  /* resident before anything was loaded */
+    hal_spmm_form form; /* of matrices; AUTO: the form that takes least */
+    int64_t edges;      /* local */
+    int64_t halo_rows;  /* rows that it sends and receives in a leg */
+    bool symmetric;     /* forward and backward share one matrix */
+    bool hides;         /* the matrix is in parts that hide the halo (gnn/layers/local_matrix.h) */
+    bool keeps;         /* the local edges stay in memory for another model */
+    bool smooths;       /* the answers are smoothed along the edges (gnn/smooth.h) */
+    uint64_t process;   /* resident before anything was loaded */
     memory_training training;
 } gnn_memory_facts;
 

@@ -103,6 +103,7 @@ static memory_plan plan_memory(const workload *work, const gnn_config *config, i
     facts.plan = &plan;
     facts.hal = context->hal;
     facts.parts = ranks;
+    facts.form = facts.form != HAL_SPMM_AUTO ? facts.form : option_choice(context->options, OPT_SPMM);
     facts.hides = here ? gnn_overlaps(context->comm, config->overlap) : config->overlap != HALO_OVERLAP_OFF;
     facts.process = work->process;
     facts.keeps = work->keeps;
@@ -139,6 +140,51 @@ static weft_status choose_place(workload *work, int64_t n_owned, int64_t n_local
     return WEFT_OK;
 }
 
+/* --order auto moves least, which may keep the sums of all features beside them; where that does not fit and products
+ * before sums do, these come first. */
+static weft_status choose_order(workload *work, int64_t n_owned, int64_t n_local, const gnn_memory_facts *facts)
+{
+    gnn_job *job = work->self;
+    const app_context *context = work->context;
+    const uint64_t limit = option_size(context->options, OPT_MEMORY_LIMIT);
+    gnn_config config = job->config;
+    bool fits = true;
+    if (config.order != GNN_ORDER_AUTO || gnn_takes_maxima(&config)) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(memory_plan_fits(context, &work->memory, limit, &fits));
+    if (fits) {
+        return WEFT_OK;
+    }
+    config.order = GNN_ORDER_LINEAR_FIRST;
+    memory_plan memory = plan_memory(work, &config, n_owned, n_local, *facts);
+    WEFT_TRY(memory_plan_fits(context, &memory, limit, &fits));
+    if (!fits) { /* the refusal names the least need */
+        work->memory = memory.peak < work->memory.peak ? memory : work->memory;
+        return WEFT_OK;
+    }
+    log_info("order: products before sums, which take %.2f GB a rank; otherwise %.2f GB, which do not fit "
+             "(--order auto)",
+             1e-9 * (double)memory.peak, 1e-9 * (double)work->memory.peak);
+    job->config.order = config.order;
+    work->memory = memory;
+    return app_decide_shared(context->comm, context->decided, OPT_ORDER, "linear-first");
+}
+
+/* The plan counts on lists, of which --spmm auto may find another form quicker; where this does not fit, it may not. */
+static weft_status choose_form(workload *work, int64_t n_owned, int64_t n_local, gnn_memory_facts facts)
+{
+    gnn_job *job = work->self;
+    const app_context *context = work->context;
+    bool fits = true;
+    job->lists_alone = false;
+    facts.form = HAL_SPMM_ROWS;
+    memory_plan memory = plan_memory(work, &job->config, n_owned, n_local, facts);
+    WEFT_TRY(memory_plan_fits(context, &memory, option_size(context->options, OPT_MEMORY_LIMIT), &fits));
+    job->lists_alone = !fits && option_is_auto(context->options, OPT_SPMM);
+    return WEFT_OK;
+}
+
 static weft_status check_memory(workload *work, int64_t n_owned, int64_t n_local, gnn_memory_facts facts)
 {
     const gnn_job *job = work->self;
@@ -147,7 +193,12 @@ static weft_status check_memory(workload *work, int64_t n_owned, int64_t n_local
     work->memory = plan_memory(work, &job->config, n_owned, n_local, facts);
     WEFT_TRY(here ? choose_place(work, n_owned, n_local, &facts) : WEFT_OK);
     const uint64_t limit = option_size(context->options, OPT_MEMORY_LIMIT);
-    return here || limit > 0 ? memory_plan_check(context, &work->memory, limit) : WEFT_OK;
+    if (!here && limit == 0) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(choose_order(work, n_owned, n_local, &facts));
+    WEFT_TRY(choose_form(work, n_owned, n_local, facts));
+    return memory_plan_check(context, &work->memory, limit);
 }
 
 /* Before anything is allocated: a rank's share without replicas, the least it will need. */

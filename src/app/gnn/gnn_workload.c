@@ -221,15 +221,22 @@ static weft_status adopt_precision(const app_context *context, const checkpoint 
                : WEFT_OK;
 }
 
-/* --feature-place and --precondition-place auto become the checkpoint's, and so does f32 in the place of bf16. */
+/* An option that this job left to be decided has the checkpoint's value. */
+static weft_status adopt_value(const app_context *context, const checkpoint *ck, option_id id)
+{
+    return option_is_auto(context->options, id)
+               ? app_decide_shared(context->comm, context->decided, id, checkpoint_value(context, ck, id))
+               : WEFT_OK;
+}
+
+/* --feature-place, --order and --precondition-place auto become the checkpoint's, and so does f32 in the place of bf16.
+ */
 static weft_status gnn_adopt(const app_context *context, const checkpoint *ck)
 {
-    const char *own = checkpoint_value(context, ck, OPT_FEATURE_PLACE);
     WEFT_TRY(second_setup_adopt(context, ck));
     WEFT_TRY(adopt_precision(context, ck));
-    return option_is_auto(context->options, OPT_FEATURE_PLACE)
-               ? app_decide_shared(context->comm, context->decided, OPT_FEATURE_PLACE, own)
-               : WEFT_OK;
+    WEFT_TRY(adopt_value(context, ck, OPT_ORDER));
+    return adopt_value(context, ck, OPT_FEATURE_PLACE);
 }
 
 static const option_id recorded[] = {OPT_AGGREGATOR,    OPT_LAYERS,         OPT_HIDDEN,    OPT_NORM,    OPT_DROPOUT,

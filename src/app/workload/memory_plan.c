@@ -125,17 +125,32 @@ memory_training memory_plan_training(const app_context *context, bool trains, sy
                              .sync_device = sync_setup_device(&sync, context->hal, parameters.gradient, ranks)};
 }
 
+static double node_has(const app_context *context, uint64_t limit)
+{
+    return (double)(limit > 0 ? limit : app_context_memory(context));
+}
+
+weft_status memory_plan_fits(const app_context *context, memory_plan *memory, uint64_t limit, bool *fits)
+{
+    memory_peaks node;
+    WEFT_TRY(add_up(context, memory, &node));
+    int32_t lacks = node.host + node.beside > usable * node_has(context, limit);
+    WEFT_TRY(comm_allreduce(context->comm, &lacks, 1, WEFT_DTYPE_I32, COMM_MAX));
+    *fits = lacks == 0;
+    return WEFT_OK;
+}
+
 weft_status memory_plan_check(const app_context *context, memory_plan *memory, uint64_t limit)
 {
-    const uint64_t have = limit > 0 ? limit : app_context_memory(context);
+    const double have = node_has(context, limit);
     memory_peaks node;
     weft_status status = WEFT_OK;
     WEFT_TRY(add_up(context, memory, &node));
     const double need = node.host + node.beside;
-    if (need > usable * (double)have) {
+    if (need > usable * have) {
         char where[160];
         snprintf(where, sizeof where, "%d rank(s) on node %s", comm_node_size(context->comm), context->host);
-        status = fail_need(where, need, (double)have,
+        status = fail_need(where, need, have,
                            limit > 0 ? "are allowed by --memory-limit, of which a twentieth stays free"
                                      : "are available, of which a twentieth stays free",
                            memory->cure);

@@ -43,6 +43,9 @@ void memory_plan_sum(memory_plan *memory);
 /* The need of each node against what it has (or limit bytes, --memory-limit; 0: none), and of the ranks on each device
  * against what is free there: WEFT_ERR_RESOURCE with both figures. Sets `largest`. Collective. */
 weft_status memory_plan_check(const app_context *context, memory_plan *memory, uint64_t limit);
+/* [out] fits: what the ranks of every node need fits into it, by the same figures as memory_plan_check. Sets `largest`.
+ * Collective. */
+weft_status memory_plan_fits(const app_context *context, memory_plan *memory, uint64_t limit, bool *fits);
 /* Returns the bytes of the node that are left for each of its ranks beside the plan's peak. */
 uint64_t memory_plan_room(const app_context *context, const memory_plan *memory);
 /* [out] fits: what the ranks need fits on every device of the job; true where no rank has one. Collective. */

@@ -1,0 +1,47 @@
+#!/bin/bash
+# A graph network under --memory-limit: products come before sums where nothing else fits, with the same losses, a run
+# goes on in that order, and what cannot fit at all is refused with its least need.
+# trees: release
+set -u
+weft=$1
+source_dir=$2
+. "$source_dir/tests/support/script.sh"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+"$weft" convert synth:reddit,scale=0.05 --out store --quiet || fail "convert"
+
+job() {
+    "$weft" train --data store --model sage --hidden 16 --recipe default --norm none --input-dropout 0 --dropout 0 --threads 1 "$@"
+}
+
+predicted() { # megabytes, of a dry run
+    job --epochs 1 --dry-run "$@" 2>log | awk '/predicted peak/ { print int($3) }'
+}
+
+losses() { grep -o 'Loss: [0-9.]*' "$1"; }
+
+# ---- the order gives way ----
+whole=$(predicted) || fail "dry run: $(cat log)"
+limit=$((whole * 1000000)) # of which a twentieth stays free
+small=$(predicted --memory-limit "$limit")
+[ "$small" -lt $((whole * 9 / 10)) ] || fail "$small MB under a limit of $whole MB"
+grep -q "order: products before sums" log || fail "no word of the order: $(cat log)"
+[ "$(predicted --order linear-first)" -eq "$small" ] || fail "$small MB are not those of --order linear-first"
+
+job --epochs 4 --spmm lists --run-dir free 2>free.log >out || fail "train: $(cat free.log)"
+job --epochs 3 --memory-limit "$limit" --run-dir bound 2>bound.log >out || fail "train: $(cat bound.log)"
+grep -q "form of aggregation: lists, as others may need more" bound.log || fail "no word of the form: $(cat bound.log)"
+[ "$(losses free.log | head -3)" = "$(losses bound.log)" ] || fail "losses: $(losses free.log) by $(losses bound.log)"
+job --epochs 4 --run-dir bound --resume 2>more.log >out || fail "resume: $(cat more.log)"
+[ "$(losses free.log | tail -1)" = "$(losses more.log)" ] || fail "resumed: $(losses more.log)"
+
+# ---- a word is a word, and what cannot fit is refused ----
+code=0
+job --epochs 1 --memory-limit "$limit" --order aggregate-first --run-dir none 2>log >out || code=$?
+[ "$code" -eq 71 ] || fail "aggregate-first beyond the limit: exit $code: $(cat log)"
+code=0
+job --epochs 1 --memory-limit 20M --run-dir none 2>log >out || code=$?
+need=$(grep -o 'need [0-9.]* MiB' log | awk '{ print int($2) }')
+[ "$code" -eq 71 ] && [ "$need" -le $((small * 100 / 104)) ] || fail "20 MiB: exit $code, need $need: $(cat log)"
+[ ! -e none ] || fail "a refused job left a folder"
