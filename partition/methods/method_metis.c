@@ -18,8 +18,8 @@
  * ranks, H is below 2 R, and no rank writes partial sums: then the edge-cut is taken; of large graphs without making
  * the vertex-cut, where a bound on R says so (cover_bound.h). Of graphs that do not equal their transpose backward
  * would need partial sums anyway: vertex-cut. For two parts METIS sees a few neighbours of each vertex of a large dense
- * graph (thin.h), and only four where their parts leave 99 of 100 vertices with neighbours on both sides. What METIS cannot count, or what would not fit into memory, goes to the method stream, and the log
- * says so.
+ * graph (thin.h), and only four where their parts leave 99 of 100 vertices with neighbours on both sides. What METIS
+ * cannot count, or what would not fit into memory, goes to the method stream, and the log says so.
  *
  * The covers: G. Zhuang et al., SuperGCN, ICS'25 (covers of the boundary between two parts, there for choosing what to
  * send); the refinement measure is our own.

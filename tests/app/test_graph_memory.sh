@@ -27,7 +27,8 @@ limit=$((whole * 1000000)) # of which a twentieth stays free
 small=$(predicted --memory-limit "$limit")
 [ "$small" -lt $((whole * 9 / 10)) ] || fail "$small MB under a limit of $whole MB"
 grep -q "order: products before sums" log || fail "no word of the order: $(cat log)"
-[ "$(predicted --order linear-first)" -eq "$small" ] || fail "$small MB are not those of --order linear-first"
+told=$(predicted --order linear-first) # what the process holds at its start differs by a page or two
+[ $((told - small)) -ge -1 ] && [ $((told - small)) -le 1 ] || fail "$small MB, $told with --order linear-first"
 
 job --epochs 4 --spmm lists --run-dir free 2>free.log >out || fail "train: $(cat free.log)"
 job --epochs 3 --memory-limit "$limit" --run-dir bound 2>bound.log >out || fail "train: $(cat bound.log)"
