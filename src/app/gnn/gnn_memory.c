@@ -176,6 +176,16 @@ static uint64_t smoothing_bytes(const gnn_memory_facts *f)
                       : 0;
 }
 
+static const char *cure_of(const gnn_memory_facts *f)
+{
+    if (copied_edges(f) > 0) {
+        return "use more nodes, " FLAG_LAST_LAYER " whole, or a smaller --hidden";
+    }
+    return f->plan->config.order == GNN_ORDER_LINEAR_FIRST
+               ? "use more nodes, or a smaller --hidden"
+               : "use more nodes, a smaller --hidden, or --input-dropout 0 with --order linear-first";
+}
+
 memory_plan gnn_memory_plan(const gnn_memory_facts *f)
 {
     const gnn_plan *plan = f->plan;
@@ -206,9 +216,7 @@ memory_plan gnn_memory_plan(const gnn_memory_facts *f)
         .peak = process + max3(mapped + edges, building, training),
         .device = device,
         .beside = process + max3(mapped + edges, building, beside),
-        .cure = copied_edges(f) > 0
-                    ? "use more nodes, " FLAG_LAST_LAYER " whole, or a smaller --hidden"
-                    : "use more nodes, a smaller --hidden, or --input-dropout 0 with --order linear-first",
+        .cure = cure_of(f),
     };
     memory_plan_add(&memory, "process", process);
     memory_plan_add(&memory, "mapped graph (while loading)", mapped);
