@@ -128,13 +128,14 @@ KERNEL void FIXED(put)(const fixed_pass *pass, int64_t row, const FIXED(words) *
     put_sums(pass, row, sum);
 }
 
-/* The raw sums of a row that comes later, which may not exist: a hint. */
+/* The raw sums of a row that comes later, which may not exist: a hint. They are read and written once a block, so they
+ * shall not drive its sources out of the second-level cache. */
 KERNEL void FIXED(prefetch)(const fixed_pass *pass, int64_t row, const int strip)
 {
     const uintptr_t at = (uintptr_t)pass->sum + (uintptr_t)row * (uintptr_t)strip * sizeof *pass->sum;
     UNROLL
     for (int line = 0; line < strip / 16; line++) {
-        __builtin_prefetch((const void *)(at + 64 * (uintptr_t)line), 0, 2); /* NOLINT(performance-no-int-to-ptr) */
+        __builtin_prefetch((const void *)(at + 64 * (uintptr_t)line), 1, 0); /* NOLINT(performance-no-int-to-ptr) */
     }
 }
 

@@ -207,8 +207,8 @@ static inline uint64_t spmm_strip_bytes(hal_spmm_form form, int64_t d)
     return (uint64_t)spmm_strip(d) * (form == HAL_SPMM_I16 ? sizeof(uint16_t) : sizeof(float));
 }
 
-/* log2 of the sources of a block: its strip fills the second-level cache (BLOCKS) or half of it (LISTS, TILES,
- * I16). */
+/* log2 of the sources of a block: its strip fills the second-level cache (BLOCKS, I16) or half of it (LISTS, TILES).
+ */
 int spmm_block_shift(hal_spmm_form form, int64_t max_d);
 /* The same of a tile: at most three quarters of the first-level cache. */
 int spmm_tile_shift(int64_t max_d);

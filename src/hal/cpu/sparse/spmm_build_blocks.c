@@ -14,7 +14,8 @@
 
 int spmm_block_shift(hal_spmm_form form, int64_t max_d)
 {
-    const int64_t room = (int64_t)cpu_l2_bytes() / (form == HAL_SPMM_BLOCKS ? 1 : 2);
+    const bool fills = form == HAL_SPMM_BLOCKS || form == HAL_SPMM_I16;
+    const int64_t room = (int64_t)cpu_l2_bytes() / (fills ? 1 : 2);
     const int64_t fit = room / (int64_t)spmm_strip_bytes(form, max_d);
     int shift = 13;
     while ((INT64_C(2) << shift) <= fit && (INT64_C(2) << shift) <= SPMM_MAX_BLOCK) {
