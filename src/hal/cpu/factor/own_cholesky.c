@@ -114,7 +114,7 @@ size_t own_potri_bytes(int64_t n)
     return (size_t)(n + OWN_BLOCK) * OWN_BLOCK * sizeof(float);
 }
 
-/* Rows [k, k + width) of a hold those of L and become those of X, from the rows of X above: X2 = -L22^-1 (L21 X1), with
+/* Rows [k, k + width) of a hold those of L and become those of X, from the rows of X above: X2 = L22^-1 (-L21 X1), with
  * zeros right of the diagonal block. */
 static weft_status invert_rows(weft_hal *hal, const hal_mat *a, int64_t k, int64_t width, float *work)
 {
@@ -131,8 +131,9 @@ static weft_status invert_rows(weft_hal *hal, const hal_mat *a, int64_t k, int64
     if (k == 0) {
         return WEFT_OK;
     }
-    WEFT_TRY(multiply(hal, 1.0, &left, &above, false, 0.0, &product));
-    return multiply(hal, -1.0, &inverse, &product, false, 0.0, &left);
+    /* The sign goes with the larger product: oneDNN, which would compile a kernel for each k, takes only alpha = 1. */
+    WEFT_TRY(multiply(hal, -1.0, &left, &above, false, 0.0, &product));
+    return multiply(hal, 1.0, &inverse, &product, false, 0.0, &left);
 }
 
 /* Rows [k, k + width) of a become those of X^T X, left of the diagonal block and in it. X has zeros above its diagonal,
