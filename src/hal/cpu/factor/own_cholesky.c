@@ -107,7 +107,7 @@ weft_status own_potrf(weft_hal *hal, const hal_mat *a, void *work, int32_t *info
     return WEFT_OK;
 }
 
-/* ---- the inverse: X = L^-1 block row by block row, then X^T X, both in the place of L ----------------------------- */
+/* ---- the inverse: X = L^-1 block row by block row, then X^T X, both in the place of L ---------------------------- */
 
 size_t own_potri_bytes(int64_t n)
 {
