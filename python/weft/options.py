@@ -106,14 +106,14 @@ class TrainOptions(TypedDict, total=False):
         rows' covariance, which saves most of the epochs where training rows are many; kfac = by both sides, inputs
         and output gradients; muon = the momentum of each hidden matrix and kernel is made orthogonal, while first and
         last layer and vectors stay with the optimizer, for networks of three layers or more; auto = input where the
-        graph has 100 training vertices a class and two for each feature, but not for gin, muon for images where the
-        network has norms, else none; on graphs input and kfac take --optimizer sgd, --lr 0.3, --momentum 0.9 and
-        --schedule cosine where these are not set
+        graph has 100 training vertices a class and two for each feature, muon for images where the network has norms,
+        else none; on graphs input and kfac take --optimizer sgd, --lr 0.3, --momentum 0.9 and --schedule cosine where
+        these are not set
     precondition_damping: default auto
         X times the mean eigenvalue is added to every eigenvalue of a covariance before it is inverted: larger is
         closer to the gradient itself; auto = ten times the columns of the widest map over the terms of the training
-        loss, from 1 to 30, and 1 for images; absolute:X = X is added to the products of eigenvalues of both sides,
-        whatever their mean is
+        loss, from 1 to 30, 1 for images, and 0.03 for gin where training vertices are many; absolute:X = X is added
+        to the products of eigenvalues of both sides, whatever their mean is
     precondition_factors: 1 to 1000000; default 5
         steps from one look at the rows of the layers to the next: 10 for images; on graphs the first 10 steps all
         look; inputs that are constant are looked at once

@@ -18,6 +18,8 @@ trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 "$weft" convert synth:quickstart,scale=0.01 --out store --quiet || fail "convert"
 "$weft" convert synth:quickstart,scale=0.1 --out many --quiet || fail "convert"
+seq 0 999 | awk '{ print $1, ($1 + 1) % 1000 > "ring"; print $1 % 2 > "halves.csv" }'
+"$weft" convert ring --labels halves.csv --features random:400 --random-split 60/20/20 --out wide --quiet || fail "convert"
 
 # row RUN FILE OPTION...: one training, a line of FILE.
 row() {
@@ -65,8 +67,12 @@ for m in gcn sage; do # sums of sparse rows, all of them sampled, against the fe
         row "$m-sparse-$p" jobs-$p "model=$m $plain feature-form=sparse epochs=20 partition=${methods[p]}"
     done
 done
-for m in gcn sage gin gat; do # of few labels, which are left to Adam, as gin is
+for m in gcn sage gin gat; do # of few labels, which are left to Adam
     row "fast-$m" jobs-1 "model=$m recipe=fast eval-every=0"
+done
+row fast-sums jobs-1 "data=many model=gin recipe=fast epochs=3"
+for m in gcn gin; do # 600 training vertices, 400 features
+    row "wide-$m" jobs-1 "data=wide model=$m recipe=fast epochs=2"
 done
 echo "data=synth:quickstart,scale=0.2 threads=1 calibrate=never recipe=fast model=gcn hidden=8 epochs=1 run-dir=fast-spare" >>jobs-1
 row fast-asked jobs-1 "model=gcn recipe=fast precondition=kfac epochs=5"
@@ -105,6 +111,12 @@ for model in ("gcn", "sage", "gin", "gat"):
     fast, options = epochs("fast-" + model), json.load(open("fast-" + model + "/run.json"))["options"]
     assert len(fast) == 100 and "second_damping" not in fast[0] and options["optimizer"]["value"] == "adam", fast[0]
     assert options["input-dropout"]["value"] == "-1" and options["norm"]["value"] == ("batch" if model == "gin" else "none"), options
+chosen = {run: {name: option["value"] for name, option in json.load(open(run + "/run.json"))["options"].items()}
+          for run in ("fast-sums", "fast-many", "wide-gcn", "wide-gin")}
+assert epochs("fast-sums")[0]["second_damping"] == 0.03 and chosen["fast-sums"]["input-dropout"] == "0", chosen["fast-sums"]
+assert chosen["fast-many"]["precondition-damping"] == "auto" and chosen["fast-many"]["input-dropout"] == "0", chosen["fast-many"]
+assert (chosen["wide-gcn"]["input-dropout"], chosen["wide-gcn"]["weight-decay"]) == ("-1", "0.05"), chosen["wide-gcn"]
+assert chosen["wide-gin"]["precondition"] == "none" and chosen["wide-gin"]["input-dropout"] == "0", chosen["wide-gin"]
 asked = json.load(open("fast-asked/run.json"))["options"]
 assert json.load(open("fast-spare/run.json"))["options"]["dropout"]["value"] == "0.2"
 attention = json.load(open("one-3/run.json"))["options"]["precondition-clip"]

@@ -80,14 +80,17 @@ static weft_status decide_unless_set(weft_options *options, option_id id, const 
     return option_is_set(options, id) ? WEFT_OK : option_decide(options, id, text);
 }
 
-/* Second order fits few rows by heart within a few steps, so weights decay, and a hundred labels want short steps. All
- * of it was measured (docs/recipes.md). */
+/* Second order fits few rows by heart within a few steps, so features are dropped and weights decay, and a hundred
+ * labels want short steps. All of it was measured (docs/recipes.md). */
 static weft_status decide_fast(weft_options *options, const gnn_facts *facts)
 {
     const second_kind kind = option_choice(options, OPT_PRECONDITION);
     const bool few = gnn_has_few_labels(facts), turns = kind == SECOND_INPUT || kind == SECOND_KFAC;
-    if (option_source_of(options, OPT_PRECONDITION) == OPTION_RECIPE && (few || is_gin(options))) {
-        return give_way(options, few ? "few labels end higher with Adam" : "gin ends higher with Adam");
+    const bool few_of_gin = is_gin(options) && !has_many_rows(facts);
+    if (option_source_of(options, OPT_PRECONDITION) == OPTION_RECIPE && (few || few_of_gin)) {
+        return give_way(options, few ? "few labels end higher with Adam"
+                                     : "gin ends higher with Adam where training vertices are fewer than two for each "
+                                       "feature");
     }
     if (turns && !few && has_rows_to_spare(facts) && !option_is_set(options, OPT_DROPOUT)) {
         log_info("recipe fast: dropout 0.2 (a hundred training vertices or more for each feature)");
@@ -97,10 +100,12 @@ static weft_status decide_fast(weft_options *options, const gnn_facts *facts)
         return WEFT_OK;
     }
     WEFT_TRY(few ? decide_unless_set(options, OPT_PRECONDITION_CLIP, "0.001") : WEFT_OK);
+    WEFT_TRY(decide_unless_set(options, OPT_INPUT_DROPOUT, "-1"));
     WEFT_TRY(decide_unless_set(options, OPT_WEIGHT_DECAY, "0.05"));
-    log_info("recipe fast: precondition clip %g, weight decay %g (few labels, or fewer than two training vertices for "
-             "each feature)",
-             option_real(options, OPT_PRECONDITION_CLIP), option_real(options, OPT_WEIGHT_DECAY));
+    log_info("recipe fast: precondition clip %g, input dropout %g (-1: that of hidden layers), weight decay %g (few "
+             "labels, or fewer than two training vertices for each feature)",
+             option_real(options, OPT_PRECONDITION_CLIP), option_real(options, OPT_INPUT_DROPOUT),
+             option_real(options, OPT_WEIGHT_DECAY));
     return WEFT_OK;
 }
 
@@ -232,16 +237,26 @@ static weft_status decide_clip(weft_options *options)
     return option_decide(options, OPT_PRECONDITION_CLIP, clip);
 }
 
+/* Sums of gin grow with the degree, so one eigenvalue of their covariance holds nearly all of the trace, and the mean
+ * eigenvalue is far above the others: damping of that size would leave them the plain gradient (docs/recipes.md). */
+static weft_status decide_damping(weft_options *options)
+{
+    static const char damping[] = "0.03";
+    if (!is_gin(options) || option_choice(options, OPT_PRECONDITION) != SECOND_INPUT ||
+        !option_is_auto(options, OPT_PRECONDITION_DAMPING)) {
+        return WEFT_OK;
+    }
+    log_info("precondition damping %s (auto: the sums of gin vary most along one direction)", damping);
+    return option_decide(options, OPT_PRECONDITION_DAMPING, damping);
+}
+
 /* Measured (docs/recipes.md), second order saves epochs where training vertices are at least twice the features. With
- * fewer, Adam is about as soon at its best score and ends higher. gin goes on learning for longer than 20 epochs. */
+ * fewer, Adam is about as soon at its best score and ends higher. */
 static weft_status decide_second(weft_options *options, const gnn_facts *facts)
 {
     const bool many = !gnn_has_few_labels(facts) && has_many_rows(facts);
-    if (option_choice(options, OPT_PRECONDITION) == SECOND_AUTO && is_gin(options)) {
-        log_info("precondition none (auto: gin ends higher with Adam, in more epochs)");
-        WEFT_TRY(option_decide(options, OPT_PRECONDITION, "none"));
-    }
     WEFT_TRY(second_setup_decide(options, many));
+    WEFT_TRY(many ? decide_damping(options) : WEFT_OK);
     return decide_clip(options);
 }
 

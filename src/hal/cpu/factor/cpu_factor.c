@@ -1,7 +1,7 @@
 /*
  * hal/cpu/factor/cpu_factor.c: factorisations: by LAPACK (library/lapack.h) where the machine has one that computes
- * right, else by forms of our own (own_forms.h). Matrices below LEAST rows never ask for the library: it is not opened
- * for them.
+ * right, else by forms of our own (own_forms.h). Matrices below LEAST rows, and small and large Cholesky factors of
+ * float32, never ask for the library: it is not opened for them.
  *
  * Many small matrices share one parallel loop, each on one thread; large ones come one after the other, each on all
  * threads. A single small matrix has one thread too: threads that meet a thousand times in a millisecond gain nothing,
@@ -22,8 +22,9 @@
 #include "hal/table/op_table.h"
 
 enum {
-    LEAST = 32, /* rows from which the library is asked */
-    LARGE = 512 /* rows from which one matrix keeps all threads busy */
+    LEAST = 32,         /* rows from which the library is asked */
+    OWN_CHOLESKY = 128, /* rows of float32 up to which a Cholesky factor never asks it */
+    LARGE = 512         /* rows from which one matrix keeps all threads busy */
 };
 
 /* One operation on `count` matrices. */
@@ -42,6 +43,13 @@ struct factor_job {
 static const lapack *library_for(int64_t n)
 {
     return n >= LEAST && n <= LAPACK_MOST ? lapack_get() : NULL;
+}
+
+/* The blocked forms of float32 are as quick as the library where a matrix is large, and small matrices take less than
+ * the 20 ms in which the library is opened: a training that inverts only such ones does not open it. */
+static const lapack *library_for_cholesky(weft_dtype dtype, int64_t n)
+{
+    return dtype == WEFT_DTYPE_F32 && (n <= OWN_CHOLESKY || n >= LARGE) ? NULL : library_for(n);
 }
 
 /* One after the other, large ones on all threads. The library takes the process's number of OpenMP threads. */
@@ -137,7 +145,7 @@ static weft_status cpu_potrf(weft_hal *hal, const hal_potrf_args *args)
 {
     factor_job job = {.run = potrf_one, .hal = hal, .args = args, .count = hal_squares(&args->a), .n = args->a.cols};
     WEFT_TRY(hal_op_type(HAL_OP_potrf, args, &job.dtype));
-    job.library = library_for(job.n);
+    job.library = library_for_cholesky(job.dtype, job.n);
     job.work_bytes = takes_blocks(&job) ? own_potrf_bytes(job.n) : 0;
     return run_job(&job);
 }
@@ -173,7 +181,7 @@ static weft_status cpu_potri(weft_hal *hal, const hal_potri_args *args)
 {
     factor_job job = {.run = potri_one, .hal = hal, .args = args, .count = hal_squares(&args->a), .n = args->a.cols};
     WEFT_TRY(hal_op_type(HAL_OP_potri, args, &job.dtype));
-    job.library = library_for(job.n);
+    job.library = library_for_cholesky(job.dtype, job.n);
     job.work_bytes = takes_blocks(&job) ? own_potri_bytes(job.n) : 0;
     return run_job(&job);
 }

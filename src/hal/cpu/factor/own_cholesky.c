@@ -107,47 +107,62 @@ weft_status own_potrf(weft_hal *hal, const hal_mat *a, void *work, int32_t *info
     return WEFT_OK;
 }
 
-/* ---- the inverse: X = L^-1 block row by block row, then X^T X ---------------------------------------------------- */
+/* ---- the inverse: X = L^-1 block row by block row, then X^T X, both in the place of L ---------------------------- */
 
 size_t own_potri_bytes(int64_t n)
 {
-    return (size_t)(n * n + n * OWN_BLOCK + OWN_BLOCK * OWN_BLOCK) * sizeof(float);
+    return (size_t)(n + OWN_BLOCK) * OWN_BLOCK * sizeof(float);
 }
 
-/* Rows [k, k + width) of x, from those above: X2 = -L22^-1 (L21 X1), with zeros right of the diagonal block. */
-static weft_status invert_rows(weft_hal *hal, const hal_mat *l, const hal_mat *x, int64_t k, int64_t width, float *work)
+/* Rows [k, k + width) of a hold those of L and become those of X, from the rows of X above: X2 = L22^-1 (-L21 X1), with
+ * zeros right of the diagonal block. */
+static weft_status invert_rows(weft_hal *hal, const hal_mat *a, int64_t k, int64_t width, float *work)
 {
-    const hal_mat left = block_of(l, k, width, 0, k);
-    const hal_mat done = block_of(x, 0, k, 0, k);
-    const hal_mat to = block_of(x, k, width, 0, k);
-    const hal_mat diagonal = block_of(l, k, width, k, width);
-    const hal_mat inverse = block_of(x, k, width, k, width);
-    const hal_mat product = floats(work, width, k);
-    const hal_mat copy = floats(work + (size_t)width * (size_t)k, width, width);
-    for (int64_t i = 0; i < width; ++i) {
-        memset((float *)x->data + (k + i) * x->ld + k, 0, (size_t)(x->cols - k) * sizeof(float));
-    }
+    const hal_mat left = block_of(a, k, width, 0, k);
+    const hal_mat above = block_of(a, 0, k, 0, k);
+    const hal_mat diagonal = block_of(a, k, width, k, width);
+    const hal_mat inverse = floats(work, width, width);
+    const hal_mat product = floats(work + (size_t)width * (size_t)width, width, k);
     invert_triangle(&diagonal, &inverse);
+    for (int64_t i = k; i < k + width; ++i) {
+        memset((float *)a->data + i * a->ld + k, 0, (size_t)(a->cols - k) * sizeof(float));
+    }
+    copy_block(&inverse, &diagonal);
     if (k == 0) {
         return WEFT_OK;
     }
-    copy_block(&inverse, &copy);
-    WEFT_TRY(multiply(hal, 1.0, &left, &done, false, 0.0, &product));
-    return multiply(hal, -1.0, &copy, &product, false, 0.0, &to);
+    /* The sign goes with the larger product: oneDNN, which would compile a kernel for each k, takes only alpha = 1. */
+    WEFT_TRY(multiply(hal, -1.0, &left, &above, false, 0.0, &product));
+    return multiply(hal, 1.0, &inverse, &product, false, 0.0, &left);
+}
+
+/* Rows [k, k + width) of a become those of X^T X, left of the diagonal block and in it. X has zeros above its diagonal,
+ * so they need the rows of X from k on alone: a third of the work of a whole product. */
+static weft_status square_rows(weft_hal *hal, const hal_mat *a, int64_t k, int64_t width, float *work)
+{
+    const hal_mat product = floats(work, width, k + width);
+    const hal_mat to = block_of(a, k, width, 0, k + width);
+    const hal_gemm_args args = {.a = block_of(a, k, a->rows - k, k, width),
+                                .b = block_of(a, k, a->rows - k, 0, k + width),
+                                .c = product,
+                                .trans_a = true,
+                                .alpha = 1.0};
+    WEFT_TRY(cpu_state_of(hal)->own.gemm(hal, &args));
+    copy_block(&product, &to);
+    return WEFT_OK;
 }
 
 weft_status own_potri(weft_hal *hal, const hal_mat *a, void *work)
 {
     const int64_t n = a->rows;
-    assert(a->dtype == WEFT_DTYPE_F32 && n == a->cols);
-    const hal_mat x = floats(work, n, n);
-    float *rest = (float *)work + n * n;
-    for (int64_t k = 0; k < n; k += OWN_BLOCK) {
-        WEFT_TRY(invert_rows(hal, a, &x, k, smaller(OWN_BLOCK, n - k), rest));
-    }
-    const hal_gemm_args square = {.a = x, .b = x, .c = *a, .trans_a = true, .alpha = 1.0};
-    WEFT_TRY(cpu_state_of(hal)->own.gemm(hal, &square));
     float *data = a->data;
+    assert(a->dtype == WEFT_DTYPE_F32 && n == a->cols);
+    for (int64_t k = 0; k < n; k += OWN_BLOCK) {
+        WEFT_TRY(invert_rows(hal, a, k, smaller(OWN_BLOCK, n - k), work));
+    }
+    for (int64_t k = 0; k < n; k += OWN_BLOCK) {
+        WEFT_TRY(square_rows(hal, a, k, smaller(OWN_BLOCK, n - k), work));
+    }
     for (int64_t i = 0; i < n; ++i) {
         for (int64_t j = 0; j < i; ++j) {
             data[j * a->ld + i] = data[i * a->ld + j];
