@@ -1,7 +1,7 @@
 /* trees/loss/logistic_body.h: the kernel of logistic.h, included once for each instruction set as LOGISTIC. */
 #include <math.h>
 
-#include "base/exp_series.h"
+#include "base/exact/exp_series.h"
 #include "trees/loss/logistic.h"
 
 enum { LANES = LOGISTIC_LANES, BLOCK = 8 * LANES };

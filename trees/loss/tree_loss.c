@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/exact/exp_series.h"
 #include "base/exact/fixed_sum.h"
-#include "base/exp_series.h"
 #include "base/integer/integers.h"
 #include "hal/hal.h"
 #include "trees/loss/leaf_quantiles.h"

@@ -1,7 +1,7 @@
 /* train/indexes/calibration.c: see train/indexes/calibration.h. */
 #include "train/indexes/calibration.h"
 
-#include "base/exp_series.h"
+#include "base/exact/exp_series.h"
 #include "base/integer/integers.h"
 #include "train/indexes/confusion.h"
 

@@ -1,4 +1,4 @@
-/* base/exp_series.h: the exponential function in plain arithmetic. */
+/* base/exact/exp_series.h: the exponential function in plain arithmetic. */
 #pragma once
 
 #include <stdint.h>
