@@ -180,6 +180,7 @@ static weft_status train_rank(weft_comm *comm, void *argument)
     boost_options how = t->options;
     how.release = (tree_release){.column = t->releases ? release : NULL, .owner = s};
     WEFT_TRY_GOTO(boost_create(comm, hal, &s->data, &s->targets, &how, &boost), status, done);
+    WEFT_TRY_GOTO(boost_restart(boost), status, done);
     for (int round = 0; round < t->rounds; ++round) {
         if (t->resumed && round == t->rounds / 2) {
             WEFT_TRY_GOTO(go_on(comm, hal, s, t, &boost), status, done);
