@@ -210,12 +210,12 @@ static weft_status cut_group(cut_search *s, int first, int width, tree_cuts *cut
     return WEFT_OK;
 }
 
-/* Columns that are looked at together: one a thread, as far as memory goes. */
+/* Columns that are looked at together, as far as memory goes: more than threads, as some have few values. */
 static int group_of(int columns, int values, int threads)
 {
     const int64_t fit = SEARCH_BYTES / tree_quantile_bytes(values);
     const int most = fit < 1 ? 1 : fit < GROUP ? (int)fit : GROUP;
-    const int wanted = threads < 2 ? 2 : threads < most ? threads : most;
+    const int wanted = threads + 1 < most ? threads + 1 : most;
     return columns < wanted ? columns : wanted;
 }
 

@@ -85,8 +85,8 @@ static double magnitude_of(uint32_t bits)
     return (double)x;
 }
 
-/* Returns the largest magnitude of the rows that are taken as they are, or, amplified, of the others; what is not finite
- * is larger than all that is. */
+/* Returns the largest magnitude of the rows that are taken as they are, or, amplified, of the others; what is not
+ * finite is larger than all that is. */
 static double largest_of(const tree_grower *g, const float *number, bool amplified)
 {
     uint32_t most = 0;
