@@ -91,11 +91,18 @@ static double largest_of(const tree_grower *g, const float *number, bool amplifi
 {
     uint32_t most = 0;
     const uint8_t *take = g->take;
+    if (take == NULL) { /* a loop of its own, which becomes vectors */
 #pragma omp parallel for simd schedule(static) num_threads(g->hal->threads) reduction(max : most)
+        for (int64_t i = 0; i < g->data->rows; ++i) {
+            const uint32_t bits = magnitude_bits(number[i]);
+            most = bits > most ? bits : most;
+        }
+        return amplified ? 0.0 : magnitude_of(most);
+    }
+#pragma omp parallel for schedule(static) num_threads(g->hal->threads) reduction(max : most)
     for (int64_t i = 0; i < g->data->rows; ++i) {
         const uint32_t bits = magnitude_bits(number[i]);
-        const bool mine = take == NULL || (take[i] == ROW_AMPLIFIED) == amplified;
-        most = mine && bits > most ? bits : most;
+        most = (take[i] == ROW_AMPLIFIED) == amplified && bits > most ? bits : most;
     }
     return magnitude_of(most);
 }
