@@ -25,6 +25,8 @@ const char *number_format_real(double value, char text[NUMBER_TEXT_MAX]);
  * float. */
 const char *number_format_float(float value, char text[NUMBER_TEXT_MAX]);
 
+const char *number_format_int(int64_t value, char text[NUMBER_TEXT_MAX]);
+
 /* Bytes as people say them: "12 bytes", "4.5 KiB", "64 MiB"; three digits. printf("%s", number_say_bytes(n).text) */
 typedef struct number_words {
     char text[NUMBER_TEXT_MAX];

@@ -32,6 +32,8 @@ void json_int(json_writer *json, const char *key, int64_t value);
 void json_real(json_writer *json, const char *key, double value); /* shortest text that reads back equal */
 /* Writes a number as json_real does, with ".0" behind a whole one, for readers that tell kinds of numbers apart. */
 void json_fraction(json_writer *json, const char *key, double value);
+/* Writes the shortest text that reads back to the same float, as json_fraction does. */
+void json_fraction_single(json_writer *json, const char *key, float value);
 void json_bool(json_writer *json, const char *key, bool value);
 void json_null(json_writer *json, const char *key);
 void json_line_end(json_writer *json); /* newline after a JSON Lines object; depth must be 0 */

@@ -152,8 +152,9 @@ void json_text(json_writer *json, const char *key, const char *value)
 
 void json_int(json_writer *json, const char *key, int64_t value)
 {
+    char text[NUMBER_TEXT_MAX];
     write_lead(json, key);
-    fprintf(json->out, "%" PRId64, value);
+    fputs_unlocked(number_format_int(value, text), json->out);
 }
 
 void json_real(json_writer *json, const char *key, double value)
@@ -167,6 +168,14 @@ void json_real(json_writer *json, const char *key, double value)
     fputs_unlocked(number_format_real(value, text), json->out);
 }
 
+/* A number that shows that it may have a fraction. */
+static void write_fraction(json_writer *json, const char *key, const char *text)
+{
+    write_lead(json, key);
+    fputs_unlocked(text, json->out);
+    fputs_unlocked(strpbrk(text, ".eE") == NULL ? ".0" : "", json->out);
+}
+
 void json_fraction(json_writer *json, const char *key, double value)
 {
     char text[NUMBER_TEXT_MAX];
@@ -174,9 +183,17 @@ void json_fraction(json_writer *json, const char *key, double value)
         json_null(json, key);
         return;
     }
-    write_lead(json, key);
-    fputs_unlocked(number_format_real(value, text), json->out);
-    fputs_unlocked(strpbrk(text, ".eE") == NULL ? ".0" : "", json->out);
+    write_fraction(json, key, number_format_real(value, text));
+}
+
+void json_fraction_single(json_writer *json, const char *key, float value)
+{
+    char text[NUMBER_TEXT_MAX];
+    if (!isfinite(value)) {
+        json_null(json, key);
+        return;
+    }
+    write_fraction(json, key, number_format_float(value, text));
 }
 
 void json_bool(json_writer *json, const char *key, bool value)

@@ -38,6 +38,7 @@
 typedef struct table_column {
     table_kind kind;
     const void *data; /* [table.count] values, as table/column.h stores this kind; NULL: dropped, or no rows */
+    int64_t gone;     /* first values whose memory was given back (table_release_rows) */
 } table_column;
 
 typedef struct weft_table {
@@ -67,6 +68,8 @@ int table_half(const weft_table *table, int64_t column);
 /* Reads the half of a waiting column if it does not stand in memory, and gives back the other half, whose data become
  * NULL. WEFT_ERR_DATA: a file has changed since the table was opened. Local. */
 weft_status table_hold(weft_table *table, int64_t column);
+/* Gives the memory of a column's values before `end` back, as far as it is not given back yet. Local. */
+void table_release_rows(weft_table *table, int64_t column, int64_t end);
 /* Gives the memory of a column's values back: its data become NULL. Local. */
 void table_release(weft_table *table, int64_t column);
 /* Returns true if the path is a folder with a manifest of a table store. */

@@ -82,7 +82,6 @@ static weft_status begin(tree_boost *b, const boost_options *options)
 {
     WEFT_TRY(tree_cuts_find(b->comm, b->data, b->targets->counts, options->values, b->hal->threads, &b->cuts));
     WEFT_TRY(comm_agree(b->comm, allocate(b, options)));
-    WEFT_TRY(boost_restart(b));
     return grower_create(b->comm, b->data, &b->bins, &b->cuts, b->targets->counts, &options->growth, &b->grower);
 }
 

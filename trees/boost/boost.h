@@ -2,6 +2,7 @@
  * trees/boost/boost.h: gradient boosting: round by round, trees that lower the loss of all trees before them.
  *
  *     WEFT_TRY(boost_create(comm, hal, &data, &targets, &options, &boost));
+ *     WEFT_TRY(boost_restart(boost));
  *     for (int round = 0; round < 100; ++round) {
  *         WEFT_TRY(boost_round(boost, seed));
  *     }
@@ -25,11 +26,12 @@ typedef struct boost_options {
 
 typedef struct tree_boost tree_boost;
 
-/* Cuts, bins and base margins. data and targets live as long as *boost. Collective. */
+/* Cuts and bins. data and targets live as long as *boost; y of the targets may be filled in before boost_restart, when
+ * the numbers that bins replace are given back. Collective. */
 weft_status boost_create(weft_comm *comm, weft_hal *hal, const tree_columns *data, const tree_targets *targets,
                          const boost_options *options, tree_boost **boost);
 void boost_destroy(tree_boost *boost); /* NULL is fine */
-/* Back to where boost_create left it. Collective. */
+/* No trees, and base margins: before the first round, unless boost_resume brings trees. Collective. */
 weft_status boost_restart(tree_boost *boost);
 /* Adds a tree for each output. seed: of the rows and columns that are drawn for them. Collective. */
 weft_status boost_round(tree_boost *boost, uint64_t seed);

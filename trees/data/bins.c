@@ -4,12 +4,14 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/integer/integers.h"
 #include "trees/tree_options.def"
 
 enum {
     CHUNK = 1024,
-    BEHIND = 3,    /* bytes behind the last column that grow/divide_rows.h may read */
-    ROW_BYTES = 16 /* lines of 64 bytes hold a whole number of short rows */
+    PIECE = 1 << 19, /* rows whose numbers are given back together */
+    BEHIND = 3,      /* bytes behind the last column that grow/divide_rows.h may read */
+    ROW_BYTES = 16   /* lines of 64 bytes hold a whole number of short rows */
 };
 
 /* Bins of rows first .. first + rows - 1 of a column of categories. */
@@ -59,11 +61,20 @@ static void set_values(const tree_cuts *cuts, int c, float *value)
     value[count + 1] = NAN;
 }
 
-static void fill_column(const tree_columns *data, const tree_cuts *cuts, int c, int threads, const tree_bins *bins)
+/* Columns of numbers go piece by piece, so that bins stand beside few numbers that they replace. */
+static void fill_column(const tree_columns *data, const tree_cuts *cuts, int c, int threads,
+                        const tree_release *release, const tree_bins *bins)
 {
+    const bool releases = release->rows != NULL && data->column[c].kind != TABLE_CATEGORY;
+    for (int64_t begin = 0; begin < data->rows; begin += PIECE) {
+        const int64_t end = smaller(begin + PIECE, data->rows);
 #pragma omp parallel for schedule(static) num_threads(threads)
-    for (int64_t first = 0; first < data->rows; first += CHUNK) {
-        fill_part(data, cuts, c, first, data->rows - first < CHUNK ? data->rows - first : CHUNK, bins);
+        for (int64_t first = begin; first < end; first += CHUNK) {
+            fill_part(data, cuts, c, first, smaller(CHUNK, end - first), bins);
+        }
+        if (releases) {
+            release->rows(release->owner, c, end);
+        }
     }
 }
 
@@ -147,7 +158,7 @@ weft_status tree_bins_create(weft_hal *hal, const tree_columns *data, const tree
     WEFT_TRY(allocate(hal, data, cuts, releases, bins));
     for (int c = data->columns - 1, together; c >= 0; --c) { /* columns that wait: cuts have just read the last ones */
         WEFT_TRY(tree_columns_hold(data, c, &together));
-        fill_column(data, cuts, c, hal->threads, bins);
+        fill_column(data, cuts, c, hal->threads, release, bins);
         if (releases && data->column[c].kind != TABLE_CATEGORY) {
             float *value = bins->value + tree_bins_first(bins, c);
             set_values(cuts, c, value);

@@ -26,8 +26,9 @@ typedef struct tree_bins {
     float *value;        /* of `binned`; NULL: none */
 } tree_bins;
 
-/* Who gives back the numbers of a column once they are binned. */
+/* Who gives back the numbers of a column once they are binned: those of its first rows, then the column. */
 typedef struct tree_release {
+    void (*rows)(void *owner, int column, int64_t end);                 /* NULL: with the column */
     void (*column)(void *owner, int column, const tree_binned *binned); /* NULL: they stay */
     void *owner;
 } tree_release;

@@ -2,6 +2,7 @@
 #include "trees/data/cuts.h"
 
 #include <assert.h>
+#include <malloc.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -209,12 +210,13 @@ static weft_status cut_group(cut_search *s, int first, int width, tree_cuts *cut
     return WEFT_OK;
 }
 
-/* Columns that are looked at together. */
-static int group_of(int columns, int values)
+/* Columns that are looked at together, as far as memory goes: more than threads, as some have few values. */
+static int group_of(int columns, int values, int threads)
 {
     const int64_t fit = SEARCH_BYTES / tree_quantile_bytes(values);
     const int most = fit < 1 ? 1 : fit < GROUP ? (int)fit : GROUP;
-    return columns < most ? columns : most;
+    const int wanted = threads + 1 < most ? threads + 1 : most;
+    return columns < wanted ? columns : wanted;
 }
 
 static weft_status allocate(cut_search *s)
@@ -229,14 +231,12 @@ weft_status tree_cuts_find(weft_comm *comm, const tree_columns *data, const uint
                            tree_cuts *cuts)
 {
     const int of_words = values < TREE_CATEGORY_BINS ? values : TREE_CATEGORY_BINS;
-    cut_search s = {.comm = comm,
-                    .data = data,
-                    .counts = counts,
-                    .values = values,
-                    .threads = threads,
-                    .group = group_of(data->columns, values)};
+    cut_search s = {.comm = comm, .data = data, .counts = counts, .values = values, .threads = threads};
+    int64_t most_threads = threads; /* of a rank: all look at as many columns together */
     assert(values >= 2 && values <= TREE_VALUES);
     *cuts = (tree_cuts){.columns = data->columns};
+    WEFT_TRY(comm_allreduce(comm, &most_threads, 1, WEFT_DTYPE_I64, COMM_MAX));
+    s.group = group_of(data->columns, values, (int)most_threads);
     weft_status status;
     weft_status local = WEFT_NEW_ZERO(&cuts->first, data->columns + 1, WEFT_MEM_TREES);
     local = local == WEFT_OK ? allocate(&s) : local;
@@ -249,12 +249,13 @@ weft_status tree_cuts_find(weft_comm *comm, const tree_columns *data, const uint
     }
 done:
     WEFT_FREE_ALL(s.few, s.all, s.quantile);
+    malloc_trim(0); /* what the search took goes back before bins stand beside all numbers */
     return status;
 }
 
-int64_t tree_cuts_bytes(int columns, int values)
+int64_t tree_cuts_bytes(int columns, int values, int threads)
 {
-    return group_of(columns, values) * tree_quantile_bytes(values);
+    return group_of(columns, values, threads) * tree_quantile_bytes(values);
 }
 
 /* A search by halves, a step for all values at a time: no step waits for the one before, and nothing is guessed. */

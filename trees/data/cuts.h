@@ -38,7 +38,7 @@ weft_status tree_cuts_find(weft_comm *comm, const tree_columns *data, const uint
                            tree_cuts *cuts);
 void tree_cuts_destroy(tree_cuts *cuts);
 /* Bytes that the search takes while it runs. */
-int64_t tree_cuts_bytes(int columns, int values);
+int64_t tree_cuts_bytes(int columns, int values, int threads);
 
 /* [out] bin[count]: of values of a column with these cuts, below TREE_BYTE_VALUES; that of NaN is cuts + 1. */
 void tree_find_bins(const float *cut, int cuts, const float *value, int64_t count, uint8_t *bin);

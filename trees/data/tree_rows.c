@@ -12,7 +12,7 @@
 #include "train/batch/row_split.h"
 #include "train/train_options.def"
 
-enum { SPAN = 1 << 16, CHUNK = 1024 };
+enum { SPAN = 1 << 16, CHUNK = 1024, TAKEN_ROWS = 1 << 19 };
 
 /* ---- the table --------------------------------------------------------------------------------------------------- */
 
@@ -204,6 +204,16 @@ static weft_status class_number(const tree_rows *rows, int64_t target, int64_t r
     return WEFT_OK;
 }
 
+/* The labels of rows up to `row` are taken: in a training, which reads no target again, every few rows their cells go,
+ * so that targets and labels of all rows stand in memory at no time. */
+static void give_back(tree_rows *rows, int64_t target, int64_t row)
+{
+    const int64_t end = row + 1;
+    if (!rows->keeps_target && end % TAKEN_ROWS == 0) {
+        table_release_rows(&rows->table, target, end);
+    }
+}
+
 static weft_status take_words(tree_rows *rows, int64_t target)
 {
     const table_words *words = rows->table.schema.field[target].words;
@@ -216,6 +226,7 @@ static weft_status take_words(tree_rows *rows, int64_t target)
                TREE_CLASSES_MAX);
     for (int64_t i = 0; i < rows->data.rows; ++i) {
         rows->labels.label[i] = code[i];
+        give_back(rows, target, i);
     }
     WEFT_TRY(WEFT_NEW(&text, count, WEFT_MEM_WORKSPACE));
     for (int64_t i = 0; i < count; ++i) {
@@ -248,6 +259,7 @@ static weft_status name_numbers(tree_rows *rows, int64_t target, const char *pat
         int64_t number = 0;
         WEFT_TRY(class_number(rows, target, i, path, &number));
         rows->labels.label[i] = number == INT64_MIN ? -1 : place[number + SPAN];
+        give_back(rows, target, i);
     }
     return name_list_copy(name, classes, &rows->classes);
 }
@@ -441,14 +453,14 @@ static weft_status take_target(weft_comm *comm, tree_rows *rows, int64_t target,
     return comm_agree(comm, status);
 }
 
-/* Labels of the rows, which have no target yet. */
+/* Labels of the rows, of which none has a target until they are taken. */
 static weft_status begin_labels(tree_rows *rows)
 {
     rows->labels.targets = (train_targets){.rows = rows->data.rows,
                                            .outputs = rows->numbers ? 1 : 2,
                                            .loss = rows->numbers ? TRAIN_LOSS_VALUE : TRAIN_LOSS_XENT};
     WEFT_TRY(labels_create(&rows->labels, WEFT_MEM_TREES));
-    for (int64_t i = 0; i < rows->data.rows; ++i) {
+    for (int64_t i = 0; i < rows->data.rows && !rows->aimed; ++i) {
         if (rows->numbers) {
             rows->labels.target[i] = NAN;
         } else {
@@ -492,7 +504,7 @@ weft_status tree_rows_open(weft_comm *comm, const char *const *path, int paths, 
 {
     const table_exchange exchange = {
         .self = comm, .rank = comm_rank(comm), .ranks = comm_size(comm), .gather = comm_allgather_bytes};
-    *rows = (tree_rows){0};
+    *rows = (tree_rows){.keeps_target = options->trained};
     WEFT_TRY(table_open(path, paths, &options->request, &exchange, &rows->table));
     WEFT_TRY(take_rows(comm, rows, options, path[0]));
     WEFT_TRY(take_splits(comm, &exchange, rows, options, paths));

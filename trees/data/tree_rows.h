@@ -42,6 +42,7 @@ typedef struct tree_rows {
     int features;        /* of the table */
     bool numbers;        /* the target is numbers; else classes */
     bool aimed;          /* there is a target */
+    bool keeps_target;   /* its column stays when labels are taken from it */
     name_list classes;   /* none: no target, or numbers */
     int64_t *counted;    /* [classes] labelled rows of each class, of all ranks */
     train_labels labels; /* of this rank's rows; targets.counted is of all ranks */

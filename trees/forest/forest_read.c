@@ -134,6 +134,9 @@ static void take_weight(tree_node *node, double number)
     node->weight = (float)number;
 }
 
+/* The largest double that rounds to a float: texts of FLT_MAX in nine digits lie above it. */
+#define FLOAT_MOST 0x1.fffffefffffffp127
+
 /* The arrays of a tree: what their numbers may be, and where they go. */
 static const struct node_array {
     const char *key;
@@ -142,11 +145,11 @@ static const struct node_array {
     take_number take;
 } arrays[] = {{"left_children", -1, NODES_MAX, true, take_left},
               {"split_indices", 0, COLUMNS_MAX, true, take_feature},
-              {"split_conditions", -FLT_MAX, FLT_MAX, false, take_condition},
+              {"split_conditions", -FLOAT_MOST, FLOAT_MOST, false, take_condition},
               {"default_left", 0, 1, true, take_default},
               {"sum_hessian", 0, FLT_MAX, false, take_hessian},
-              {"loss_changes", -FLT_MAX, FLT_MAX, false, take_gain},
-              {"base_weights", -FLT_MAX, FLT_MAX, false, take_weight}};
+              {"loss_changes", -FLOAT_MOST, FLOAT_MOST, false, take_gain},
+              {"base_weights", -FLOAT_MOST, FLOAT_MOST, false, take_weight}};
 
 static weft_status read_array(const reading *r, const json_value *object, const struct node_array *a, weft_tree *tree)
 {

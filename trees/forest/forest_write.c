@@ -19,21 +19,21 @@ static void text_int(json_writer *json, const char *key, int64_t value)
 
 /* X(key, how, what a node has there) in the order of the file. */
 #define NODE_ARRAYS(X)                                                                                                 \
-    X("base_weights", json_fraction, (double)node->weight)                                                             \
+    X("base_weights", json_fraction_single, node->weight)                                                              \
     X("default_left", json_int, node->left >= 0 && node->default_left)                                                 \
     X("left_children", json_int, node->left)                                                                           \
-    X("loss_changes", json_fraction, (double)node->gain)                                                               \
+    X("loss_changes", json_fraction_single, node->gain)                                                                \
     X("parents", json_int, node->parent < 0 ? INT32_MAX : node->parent)                                                \
     X("right_children", json_int, node->left < 0 ? -1 : node->left + 1)                                                \
-    X("split_conditions", json_fraction, bounded(node->value))                                                         \
+    X("split_conditions", json_fraction_single, bounded(node->value))                                                  \
     X("split_indices", json_int, node->feature)                                                                        \
     X("split_type", json_int, node->set_words > 0)                                                                     \
     X("sum_hessian", json_fraction, node->hessian)
 
 /* JSON has no infinity; a threshold above all values is the largest number. */
-static double bounded(float value)
+static float bounded(float value)
 {
-    return isinf(value) ? (double)FOREST_ABOVE_ALL : (double)value;
+    return isinf(value) ? FOREST_ABOVE_ALL : value;
 }
 
 static void write_tree(json_writer *json, const weft_tree *tree, int id, int columns)

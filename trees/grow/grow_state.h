@@ -55,7 +55,7 @@ struct tree_grower {
     node_rows rows;
     uint8_t *use;      /* [columns] drawn for the tree */
     uint8_t *path;     /* [columns] not 0: a node above divides by it */
-    uint8_t *take;     /* [rows] a row_take each, for the tree that grows */
+    uint8_t *take;     /* [rows] a row_take each, for the tree that grows; NULL: every tree takes all rows */
     int64_t all_rows;  /* rows that count, of all ranks */
     int64_t listed;    /* rows of this rank that the tree is grown on */
     grown_node *grown; /* [nodes] children behind their parents */
@@ -104,8 +104,13 @@ weft_status grow_finish_values(tree_grower *g, const float *gradient, const floa
 /* [in, out] leaf: the other rows find theirs from the root. */
 void grow_finish_others(const tree_grower *g, const weft_tree *tree, int32_t *leaf);
 
+static inline bool grow_takes(const tree_grower *g, int64_t row)
+{
+    return g->take == NULL || g->take[row] != ROW_LEFT_OUT;
+}
+
 /* What the gradient and hessian of a row are multiplied by. */
 static inline double grow_factor(const tree_grower *g, int64_t row)
 {
-    return g->take[row] == ROW_AMPLIFIED ? (1.0 - g->growth.top) / g->growth.other : 1.0;
+    return g->take != NULL && g->take[row] == ROW_AMPLIFIED ? (1.0 - g->growth.top) / g->growth.other : 1.0;
 }

@@ -156,12 +156,13 @@ static weft_status sum_rows(tree_histograms *h, const weft_tensor *list, const w
                             const histogram_node *node, bool alone, weft_tensor *sums)
 {
     const weft_tensor index = tensor_view(list, node->begin, node->end - node->begin, 0, 1);
-    const hal_histogram_args args = {.bins = tensor_mat(&h->bins->bin),
-                                     .first = tree_bins_wide(h->bins) ? tensor_mat(&h->bins->first)
-                                                                      : (hal_mat){.data = NULL},
-                                     .pair = tensor_mat(pair),
-                                     .index = tensor_mat(&index),
-                                     .sums = tensor_mat(sums)};
+    const hal_histogram_args args = {
+        .bins = tensor_mat(&h->bins->bin),
+        .first = tree_bins_wide(h->bins) ? tensor_mat(&h->bins->first) : (hal_mat){.data = NULL},
+        .pair = tensor_mat(pair),
+        /* all rows are a list of themselves */
+        .index = index.rows < h->bins->bin.rows ? tensor_mat(&index) : (hal_mat){.data = NULL},
+        .sums = tensor_mat(sums)};
     if (index.rows == 0) {
         return tensor_zero(sums);
     }

@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "hal/hal.h"
-
-enum { BINS = 256 /* of numbers that are looked at together */ };
+#include "trees/grow/split_hits.h"
 
 static double towards_zero(double g, double alpha)
 {
@@ -130,11 +129,6 @@ static bool is_empty(const split_cells *cells, int bin)
     return sums.gradient == 0 && sums.hessian == 0;
 }
 
-/* Sums on the left of some cuts of a column, as doubles, which hold them exactly. */
-typedef struct left_sums {
-    double gradient[BINS], hessian[BINS];
-} left_sums;
-
 /* [in, out] sum: on the left of bin `first`, then of the bin behind the last. */
 static void add_up(const split_cells *cells, int first, int cuts, tree_sums *sum, left_sums *left)
 {
@@ -147,43 +141,34 @@ static void add_up(const split_cells *cells, int first, int cuts, tree_sums *sum
     }
 }
 
-/*
- * [out] hit: [cuts] 0: the split behind this bin cannot gain as much as the best one so far, by
- *
- *      gl^2 / hl + gr^2 / hr < least        gl^2 hr + gr^2 hl < least hl hr
- *
- * which needs no division. A part in 10^9 is left to rounding, so that a split that is as good is never missed.
- * Returns how many can.
- */
-static double find_hits(const split_rule *rule, const tree_sums *sums, const left_sums *left, int cuts, double least,
-                        double *hit)
+static split_hits *const kernels[HAL_ISAS] = {
+    [HAL_ISA_BASE] = split_hits_base, [HAL_ISA_AVX2] = split_hits_avx2, [HAL_ISA_AVX512] = split_hits_avx512};
+
+/* [out] hit: [cuts] 0: the split behind this bin cannot gain as much as the best one so far. Returns true if some
+ * can. */
+static bool find_hits(const split_side *side, const left_sums *left, int cuts, const tree_split *best, double *hit)
 {
-    const double gradient = (double)sums->gradient, hessian = (double)sums->hessian;
-    const double gradient_unit = rule->gradient_unit, hessian_unit = rule->hessian_unit, alpha = rule->alpha;
-    const double lambda = rule->lambda, min_hessian = rule->min_hessian, nearly = least * (1.0 - 1e-9);
-    double hits = 0.0;
-#pragma omp simd reduction(+ : hits)
-    for (int bin = 0; bin < cuts; ++bin) {
-        const double own = left->hessian[bin] * hessian_unit, other = (hessian - left->hessian[bin]) * hessian_unit;
-        const double a = fabs(left->gradient[bin] * gradient_unit) - alpha;
-        const double b = fabs((gradient - left->gradient[bin]) * gradient_unit) - alpha;
-        const double l = own + lambda, r = other + lambda, aa = a > 0.0 ? a * a : 0.0, bb = b > 0.0 ? b * b : 0.0;
-        const bool gains = aa * r + bb * l >= nearly * (l * r);
-        hit[bin] = gains && own >= min_hessian && other >= min_hessian ? 1.0 : 0.0;
-        hits += hit[bin];
-    }
-    return hits;
+    const split_rule *rule = side->rule;
+    const double least = side->parent + fmax(best->gain, rule->min_gain);
+    const split_bar bar = {.gradient = (double)side->node->sums.gradient,
+                           .hessian = (double)side->node->sums.hessian,
+                           .gradient_unit = rule->gradient_unit,
+                           .hessian_unit = rule->hessian_unit,
+                           .alpha = rule->alpha,
+                           .lambda = rule->lambda,
+                           .min_hessian = rule->min_hessian,
+                           .least = least * (1.0 - 1e-9)};
+    return kernels[hal_isa_best()](&bar, left, cuts, hit) > 0.0;
 }
 
-/* The cuts behind bins first .. first + cuts - 1, at most BINS. sum: as in add_up. */
+/* The cuts behind bins first .. first + cuts - 1, at most SPLIT_CUTS. sum: as in add_up. */
 static void scan_part(const split_side *side, const split_cells *cells, int first, int cuts, tree_sums *sum,
                       tree_split *best)
 {
     left_sums left;
-    double hit[BINS];
-    const double least = side->parent + fmax(best->gain, side->rule->min_gain);
+    double hit[SPLIT_CUTS];
     add_up(cells, first, cuts, sum, &left);
-    if (!side->rule->bounded && !(find_hits(side->rule, &side->node->sums, &left, cuts, least, hit) > 0.0)) {
+    if (!side->rule->bounded && !find_hits(side, &left, cuts, best, hit)) {
         return;
     }
     for (int i = 0; i < cuts; ++i) {
@@ -201,8 +186,8 @@ static void scan_side(const split_side *side, const split_cells *cells, tree_spl
 {
     const int cuts = cells->count - 1;
     tree_sums sum = side->default_left ? sums_at(cells, cuts) : (tree_sums){0, 0};
-    for (int first = 0; first < cuts; first += BINS) {
-        scan_part(side, cells, first, cuts - first < BINS ? cuts - first : BINS, &sum, best);
+    for (int first = 0; first < cuts; first += SPLIT_CUTS) {
+        scan_part(side, cells, first, cuts - first < SPLIT_CUTS ? cuts - first : SPLIT_CUTS, &sum, best);
     }
 }
 

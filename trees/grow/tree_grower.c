@@ -22,6 +22,9 @@ static bool is_drawn(const tree_grower *g, int64_t id, int number, uint32_t of, 
 /* [out] g->take */
 static weft_status draw_rows(tree_grower *g, const float *gradient, int number)
 {
+    if (g->take == NULL) {
+        return WEFT_OK;
+    }
     if (g->growth.top > 0.0) {
         return row_sample_by_gradient(g->comm, g->data, g->counts, gradient, g->growth.top, g->growth.other, g->seed,
                                       number, g->take);
@@ -39,8 +42,7 @@ static int64_t list_rows(tree_grower *g)
 {
     int32_t *row = g->rows.row.data;
     int64_t count = 0;
-    const bool draws = g->growth.row_share < 1.0 || g->growth.top > 0.0;
-    if (!draws && g->rows.capacity == g->data->rows) { /* all of them count */
+    if (g->take == NULL) {
 #pragma omp parallel for schedule(static) num_threads(g->hal->threads)
         for (int64_t i = 0; i < g->data->rows; ++i) {
             row[i] = (int32_t)i;
@@ -68,69 +70,93 @@ static void list_columns(tree_grower *g, int number)
     }
 }
 
+/* The bits of a magnitude are a whole number that grows with it; those of what is not finite are the largest. */
+static inline uint32_t magnitude_bits(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits & INT32_MAX;
+}
+
+static double magnitude_of(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return (double)x;
+}
+
+/* Returns the largest magnitude of the rows that are taken as they are, or, amplified, of the others; what is not
+ * finite is larger than all that is. */
+static double largest_of(const tree_grower *g, const float *number, bool amplified)
+{
+    uint32_t most = 0;
+    const uint8_t *take = g->take;
+    if (take == NULL) { /* a loop of its own, which becomes vectors */
+#pragma omp parallel for simd schedule(static) num_threads(g->hal->threads) reduction(max : most)
+        for (int64_t i = 0; i < g->data->rows; ++i) {
+            const uint32_t bits = magnitude_bits(number[i]);
+            most = bits > most ? bits : most;
+        }
+        return amplified ? 0.0 : magnitude_of(most);
+    }
+#pragma omp parallel for schedule(static) num_threads(g->hal->threads) reduction(max : most)
+    for (int64_t i = 0; i < g->data->rows; ++i) {
+        const uint32_t bits = magnitude_bits(number[i]);
+        most = (take[i] == ROW_AMPLIFIED) == amplified && bits > most ? bits : most;
+    }
+    return magnitude_of(most);
+}
+
 /* [out] most: the largest gradient and hessian of this rank, and 1 where one is not finite. */
 static void find_most(const tree_grower *g, const float *gradient, const float *hessian, double most[3])
 {
-    double gradients = 0.0, hessians = 0.0;
-    int infinite = 0;
-#pragma omp parallel for schedule(static) num_threads(g->hal->threads) reduction(max : gradients, hessians, infinite)
-    for (int64_t i = 0; i < g->data->rows; ++i) {
-        const double factor = grow_factor(g, i), magnitude = fabs((double)gradient[i]) * factor;
-        const double spread = (double)hessian[i] * factor;
-        gradients = magnitude > gradients ? magnitude : gradients;
-        hessians = spread > hessians ? spread : hessians;
-        infinite = isfinite(gradient[i]) && isfinite(hessian[i]) ? infinite : 1;
+    const double factor = g->growth.top > 0.0 ? (1.0 - g->growth.top) / g->growth.other : 0.0;
+    most[2] = 0.0;
+    for (int k = 0; k < 2; ++k) {
+        const float *number = k == 0 ? gradient : hessian;
+        const double plain = largest_of(g, number, false);
+        const double amplified = factor > 0.0 ? factor * largest_of(g, number, true) : 0.0;
+        most[2] = isfinite(plain) && isfinite(amplified) ? most[2] : 1.0;
+        most[k] = plain > amplified ? plain : amplified;
     }
-    most[0] = gradients;
-    most[1] = hessians;
-    most[2] = (double)infinite;
 }
 
-static weft_status round_pairs(tree_grower *g, const float *gradient, const float *hessian)
+/* Rounds gradients and hessians to pairs. [out] sum: of the rows that are taken, on this rank. */
+static weft_status round_pairs(tree_grower *g, const float *gradient, const float *hessian, int64_t sum[2])
 {
     double most[3];
     int32_t *pair = g->bins->pair.data;
     const int64_t ld = g->bins->pair.ld;
+    int64_t gradients = 0, hessians = 0;
     find_most(g, gradient, hessian, most);
     WEFT_TRY(exchange_most(&g->exchange, most));
     WEFT_CHECK(most[2] == 0.0, WEFT_ERR_DATA,
                "a gradient is not finite: take a lower rate, or look for extreme targets and weights");
     const double up[2] = {most[0] > 0.0 ? INT16_MAX / most[0] : 0.0, most[1] > 0.0 ? UINT16_MAX / most[1] : 0.0};
-#pragma omp parallel for schedule(static) num_threads(g->hal->threads)
+#pragma omp parallel for schedule(static) num_threads(g->hal->threads) reduction(+ : gradients, hessians)
     for (int64_t i = 0; i < g->data->rows; ++i) {
         const double factor = grow_factor(g, i);
-        pair[i * ld] = hal_pair_of((int16_t)lrint((double)gradient[i] * factor * up[0]),
-                                   (uint16_t)lrint((double)hessian[i] * factor * up[1]));
+        const int16_t own = (int16_t)lrint((double)gradient[i] * factor * up[0]);
+        const uint16_t spread = (uint16_t)lrint((double)hessian[i] * factor * up[1]);
+        pair[i * ld] = hal_pair_of(own, spread);
+        gradients += grow_takes(g, i) ? own : 0;
+        hessians += grow_takes(g, i) ? spread : 0;
     }
+    sum[0] = gradients;
+    sum[1] = hessians;
     memcpy(g->most, most, sizeof g->most);
     g->rule.gradient_unit = most[0] / INT16_MAX;
     g->rule.hessian_unit = most[1] / UINT16_MAX;
     return WEFT_OK;
 }
 
-/* Sums of the pairs of the rows listed. */
-static void sum_pairs(const tree_grower *g, int64_t rows, int64_t sum[2])
-{
-    const int32_t *row = g->rows.row.data, *pair = g->bins->pair.data;
-    const int64_t ld = g->bins->pair.ld;
-    int64_t gradient = 0, hessian = 0;
-#pragma omp parallel for schedule(static) num_threads(g->hal->threads) reduction(+ : gradient, hessian)
-    for (int64_t i = 0; i < rows; ++i) {
-        gradient += hal_pair_gradient(pair[row[i] * ld]);
-        hessian += hal_pair_hessian(pair[row[i] * ld]);
-    }
-    sum[0] = gradient;
-    sum[1] = hessian;
-}
-
 /* Draws the rows and columns of a tree. [out] sum: their gradients, hessians and rows, of all ranks. */
 static weft_status draw(tree_grower *g, const float *gradient, const float *hessian, int number, int64_t sum[3])
 {
     WEFT_TRY(draw_rows(g, gradient, number));
-    WEFT_TRY(round_pairs(g, gradient, hessian));
+    WEFT_TRY(round_pairs(g, gradient, hessian, sum));
     list_columns(g, number);
     g->listed = sum[2] = list_rows(g);
-    sum_pairs(g, g->listed, sum);
     return exchange_sum(&g->exchange, sum, 3);
 }
 
@@ -193,7 +219,9 @@ static weft_status allocate(tree_grower *g)
     WEFT_CHECK(g->data->rows <= INT32_MAX, WEFT_ERR_UNSUPPORTED,
                "%lld rows on one rank: trees take up to %d, so take more ranks", (long long)g->data->rows, INT32_MAX);
     WEFT_TRY(node_rows_create(g->hal, count, &g->rows));
-    WEFT_TRY(WEFT_NEW(&g->take, g->data->rows, WEFT_MEM_TREES));
+    if (count < g->data->rows || g->growth.row_share < 1.0 || g->growth.top > 0.0) {
+        WEFT_TRY(WEFT_NEW(&g->take, g->data->rows, WEFT_MEM_TREES));
+    }
     WEFT_TRY(WEFT_NEW(&g->path, g->data->columns, WEFT_MEM_TREES));
     return WEFT_NEW(&g->use, g->data->columns, WEFT_MEM_TREES);
 }

@@ -17,7 +17,7 @@ enum { LOGISTIC_LANES = 8, LOGISTIC_ROWS = 512 * LOGISTIC_LANES };
 
 typedef struct logistic_rows {
     const float *margin, *y; /* [rows] y: 0 or 1 */
-    const uint8_t *counts;   /* [rows] 0: the row's loss is not counted */
+    const uint8_t *counts;   /* [rows] 0: the row's numbers are 0, and its loss is not counted */
     int64_t rows;            /* at most LOGISTIC_ROWS */
     float *gradient, *hessian;
 } logistic_rows;

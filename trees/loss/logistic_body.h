@@ -1,7 +1,7 @@
 /* trees/loss/logistic_body.h: the kernel of logistic.h, included once for each instruction set as LOGISTIC. */
 #include <math.h>
 
-#include "trees/loss/exp_series.h"
+#include "base/exact/exp_series.h"
 #include "trees/loss/logistic.h"
 
 enum { LANES = LOGISTIC_LANES, BLOCK = 8 * LANES };
@@ -21,8 +21,8 @@ static void take_block(const float *restrict margin, const float *restrict y, co
         const double e = exp_series(-size), one = 1.0 / (1.0 + e);
         const float p = (float)(m < 0.0 ? e * one : one);
         const float spread = p * (1.0F - p);
-        gradient[i] = p - y[i];
-        hessian[i] = spread > TREE_LEAST_HESSIAN ? spread : TREE_LEAST_HESSIAN;
+        gradient[i] = counts[i] != 0 ? p - y[i] : 0.0F;
+        hessian[i] = counts[i] == 0 ? 0.0F : spread > TREE_LEAST_HESSIAN ? spread : TREE_LEAST_HESSIAN;
         const double own = counts[i] != 0 ? 1.0 : 0.0, wrong = m < 0.0 ? (double)y[i] : 1.0 - (double)y[i];
         factor[i] = 1.0 + own * e;
         rest[i] = own * wrong * size;

@@ -5,10 +5,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/exact/exp_series.h"
 #include "base/exact/fixed_sum.h"
 #include "base/integer/integers.h"
 #include "hal/hal.h"
-#include "trees/loss/exp_series.h"
 #include "trees/loss/leaf_quantiles.h"
 #include "trees/loss/logistic.h"
 
@@ -81,18 +81,26 @@ static void zero_row(const tree_targets *targets, int64_t row, float *gradient, 
 static logistic_kernel *const kernels[HAL_ISAS] = {
     [HAL_ISA_BASE] = logistic_base, [HAL_ISA_AVX2] = logistic_avx2, [HAL_ISA_AVX512] = logistic_avx512};
 
-/* Rows of a share under any loss. Returns the sum of their losses. */
-static double share_rows(const tree_targets *targets, const float *margin, hal_span own, float *gradient,
-                         float *hessian)
+/* Rows of a share under the logistic loss. Returns the sum of their losses. */
+static double logistic_share(const tree_targets *t, const float *margin, hal_span own, float *gradient, float *hessian)
+{
+    double sum = 0.0;
+    for (int64_t i = own.begin; i < own.end; i += LOGISTIC_ROWS) {
+        sum += kernels[hal_isa_best()](&(logistic_rows){
+            margin + i, t->y + i, t->counts + i, smaller(LOGISTIC_ROWS, own.end - i), gradient + i, hessian + i});
+    }
+    for (int64_t i = own.begin; t->weight != NULL && i < own.end; ++i) {
+        weigh_row(t, i, gradient, hessian);
+    }
+    return sum;
+}
+
+/* Rows of a share under another loss. Returns the sum of their losses. */
+static double other_share(const tree_targets *targets, const float *margin, hal_span own, float *gradient,
+                          float *hessian)
 {
     const float share = (float)tree_loss_quantile(targets);
-    const bool logistic = targets->loss == TREE_LOSS_LOGISTIC;
     double sum = 0.0;
-    for (int64_t i = own.begin; logistic && i < own.end; i += LOGISTIC_ROWS) {
-        sum +=
-            kernels[hal_isa_best()](&(logistic_rows){margin + i, targets->y + i, targets->counts + i,
-                                                     smaller(LOGISTIC_ROWS, own.end - i), gradient + i, hessian + i});
-    }
     for (int64_t i = own.begin; i < own.end; ++i) {
         if (targets->counts[i] == 0) {
             zero_row(targets, i, gradient, hessian);
@@ -100,10 +108,10 @@ static double share_rows(const tree_targets *targets, const float *margin, hal_s
         }
         if (targets->loss == TREE_LOSS_SOFTMAX) {
             softmax_row(targets, i, margin + i * targets->outputs, gradient, hessian);
-        } else if (!logistic) {
+        } else {
             single_row(targets->loss, share, margin[i], targets->y[i], &gradient[i], &hessian[i]);
         }
-        sum += logistic ? 0.0 : tree_loss_at(targets, i, margin + i * targets->outputs);
+        sum += tree_loss_at(targets, i, margin + i * targets->outputs);
         if (targets->weight != NULL) {
             weigh_row(targets, i, gradient, hessian);
         }
@@ -116,7 +124,9 @@ double tree_gradients(const tree_targets *targets, const float *margin, int thre
     double sum[SHARES], all = 0.0;
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int part = 0; part < SHARES; ++part) {
-        sum[part] = share_rows(targets, margin, hal_split_rows(targets->rows, SHARES, part), gradient, hessian);
+        const hal_span own = hal_split_rows(targets->rows, SHARES, part);
+        sum[part] = targets->loss == TREE_LOSS_LOGISTIC ? logistic_share(targets, margin, own, gradient, hessian)
+                                                        : other_share(targets, margin, own, gradient, hessian);
     }
     for (int part = 0; part < SHARES; ++part) {
         all += sum[part];

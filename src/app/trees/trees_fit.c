@@ -21,6 +21,12 @@ static void release_column(void *owner, int column, const tree_binned *binned)
     tree_rows_release(owner, column, binned);
 }
 
+static void release_rows(void *owner, int column, int64_t end)
+{
+    tree_rows *rows = owner;
+    table_release_rows(&rows->table, rows->field[column], end);
+}
+
 /* Bins are made once for all runs, and the numbers then given back, unless somebody reads them again. begun:
  * trees that the run goes on from; no trees: none. */
 static weft_status open_boost(trees_fit_run *r, const weft_forest *begun)
@@ -33,13 +39,18 @@ static weft_status open_boost(trees_fit_run *r, const weft_forest *begun)
     job->boost = NULL;
     const double start = clock_seconds();
     job->options.begun = begun;
-    job->options.release =
-        (tree_release){.column = trees_keeps_numbers(r->work) ? NULL : release_column, .owner = &job->rows};
+    if (!trees_keeps_numbers(r->work)) {
+        job->options.release = (tree_release){.rows = release_rows, .column = release_column, .owner = &job->rows};
+    } else {
+        job->options.release = (tree_release){.column = NULL};
+    }
     const weft_status status = boost_create(r->services->comm, r->work->context->hal, &job->rows.data, &job->targets,
                                             &job->options, &job->boost);
     job->options.begun = NULL;
     job->binning = clock_seconds() - start;
-    return status;
+    WEFT_TRY(status);
+    WEFT_TRY(comm_agree(r->services->comm, trees_take_answers(r->work)));
+    return boost_restart(job->boost);
 }
 
 /* Trees of another training answer for these data where they read the same columns, words and classes. */

@@ -44,6 +44,9 @@ weft_status trees_fit(workload *work, const fit_services *services, train_result
 /* trees_plan.c: bounds the memory of columns while a table is opened (table_request.room), unless numbers are read
  * again after they became bins. Collective. */
 weft_status trees_plan_room(const workload *work, table_request *request);
+/* trees_workload.c: takes what rows should answer, for training and for scores: before the first of either. Does
+ * nothing if it is taken. Local. */
+weft_status trees_take_answers(workload *work);
 /* Makes work->memory, and refuses what does not fit. Collective. */
 weft_status trees_plan_memory(workload *work);
 /* Reads demands on columns into job->options. */

@@ -48,7 +48,8 @@ static int64_t training_bytes(const workload *work, int64_t margins, int64_t ans
     const int64_t count = rows->data.rows;
     const int values = job->options.values;
     const int64_t bin_bytes = values > TREE_BYTE_VALUES ? 2 : 1;
-    const int64_t cutting = count * 12 + tree_cuts_bytes(rows->data.columns, values); /* and no answers yet */
+    const int64_t cutting =
+        count * 2 + tree_cuts_bytes(rows->data.columns, values, work->context->hal->threads); /* and no answers yet */
     const int64_t halves = rows->data.hold != NULL ? count * (bin_bytes * rows->data.columns + 12) : 0;
     int64_t training = count * (2 * bin_bytes * rows->data.columns + 23 + 12 * margins);
     for (int c = 0; c < rows->data.columns && !trees_keeps_numbers(work) && work->start == NULL; ++c) {
@@ -82,6 +83,35 @@ static weft_status plan_histograms(const workload *work, int64_t cells, memory_p
     return WEFT_OK;
 }
 
+/* Bytes of all trees, as many and as large as they may become: those that grow and the copy that answers; under dart
+ * also the copy of the best round. */
+static uint64_t forest_bytes(const workload *work)
+{
+    const trees_job *job = work->self;
+    const tree_growth *g = &job->options.growth;
+    const int64_t rows = larger(job->rows.table.rows, 1), rounds = option_int(work->context->options, OPT_EPOCHS);
+    const int64_t by_depth = g->depth > 0 && g->depth < 62 ? INT64_C(1) << g->depth : INT64_MAX;
+    const int64_t by_leaves = g->leaves > 0 ? g->leaves : INT64_MAX;
+    const int64_t leaves = smaller(rows, smaller(by_depth, by_leaves));
+    const int64_t trees = rounds * (job->loss == TREE_LOSS_SOFTMAX ? work->outputs : 1);
+    const int64_t copies = job->options.drop > 0.0 ? 3 : 2;
+    return (uint64_t)(copies * trees) * (2 * (uint64_t)leaves - 1) * sizeof(tree_node);
+}
+
+/* Trees seldom become as large as they may, so a job is not refused for them, but told. */
+static void plan_forest(const workload *work, memory_plan *memory)
+{
+    const uint64_t most = forest_bytes(work);
+    memory_plan_sum(memory);
+    const uint64_t room = memory_plan_room(work->context, memory);
+    if (most > room && comm_rank(work->context->comm) == 0) {
+        log_warn("trees may take up to %s, and %s are left: fewer --epochs, " FLAG_TREE_LEAVES " or " FLAG_TREE_DEPTH
+                 " take less",
+                 number_say_bytes(most).text, number_say_bytes(room).text);
+    }
+    memory_plan_add(memory, "trees, at most", most < room ? most : room);
+}
+
 weft_status trees_plan_memory(workload *work)
 {
     trees_job *job = work->self;
@@ -101,6 +131,7 @@ weft_status trees_plan_memory(workload *work)
         memory_plan_add(memory, "histograms on their way between ranks",
                         ranks == 1 ? 0 : 2 * growth_scatter_bytes(cells * ranks));
         WEFT_TRY(plan_histograms(work, cells, memory, &job->options.growth.histogram_bytes));
+        plan_forest(work, memory);
     }
     memory_plan_sum(memory);
     return memory_plan_check(work->context, memory, option_size(work->context->options, OPT_MEMORY_LIMIT));

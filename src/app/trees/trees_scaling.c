@@ -58,7 +58,8 @@ static weft_status open_sample(const workload *work, sample *s)
                                 .counts = s->counts,
                                 .quantile = 0.5};
     WEFT_TRY(comm_create_self(&s->self));
-    return boost_create(s->self, work->context->hal, &s->data, &s->targets, &job->options, &s->boost);
+    WEFT_TRY(boost_create(s->self, work->context->hal, &s->data, &s->targets, &job->options, &s->boost));
+    return boost_restart(s->boost);
 }
 
 static void close_sample(sample *s)

@@ -292,25 +292,23 @@ static weft_status weigh_positives(tree_rows *rows, float times)
     return WEFT_OK;
 }
 
+/* Which rows train, and how answers are judged. */
 static weft_status make_targets(workload *work)
 {
     trees_job *job = work->self;
     tree_rows *rows = &job->rows;
     const int64_t count = rows->data.rows;
-    WEFT_TRY(WEFT_NEW(&job->y, count, WEFT_MEM_TREES));
     WEFT_TRY(WEFT_NEW(&job->counts, count, WEFT_MEM_TREES));
     for (int64_t i = 0; i < count; ++i) {
-        job->y[i] = rows->numbers ? rows->labels.target[i] : (float)rows->labels.label[i];
         job->counts[i] = rows->labels.split[i] == TRAIN_SPLIT_TRAIN;
-        WEFT_CHECK(job->loss != TREE_LOSS_POISSON || !(job->y[i] < 0.0F), WEFT_ERR_DATA,
+        WEFT_CHECK(job->loss != TREE_LOSS_POISSON || !(rows->labels.target[i] < 0.0F), WEFT_ERR_DATA,
                    "%s: row %lld: a target of %g: " FLAG_LOSS " poisson is for counts, of 0 and above", work->name,
-                   (long long)(rows->table.first + i), (double)job->y[i]);
+                   (long long)(rows->table.first + i), (double)rows->labels.target[i]);
     }
     WEFT_TRY(weigh_positives(rows, (float)option_real(work->context->options, OPT_TREE_POSITIVE)));
     job->targets = (tree_targets){.loss = job->loss,
                                   .rows = count,
                                   .outputs = job->loss == TREE_LOSS_SOFTMAX ? (int)work->outputs : 1,
-                                  .y = job->y,
                                   .weight = rows->weight,
                                   .counts = job->counts,
                                   .quantile = option_real(work->context->options, OPT_TREE_QUANTILE)};
@@ -318,14 +316,30 @@ static weft_status make_targets(workload *work)
     rows->labels.targets.group = rows->group;
     rows->labels.targets.ndcg_at = (int)option_int(work->context->options, OPT_TREE_NDCG);
     rows->labels.targets.outputs = work->outputs;
-    WEFT_TRY(tensor_create(work->context->hal, WEFT_DTYPE_F32, count, work->outputs, WEFT_MEM_TREES, &job->answers));
+    return tensor_create(work->context->hal, WEFT_DTYPE_F32, count, work->outputs, WEFT_MEM_TREES, &job->answers);
+}
+
+weft_status trees_take_answers(workload *work)
+{
+    trees_job *job = work->self;
+    tree_rows *rows = &job->rows;
+    if (job->y != NULL) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(WEFT_NEW(&job->y, rows->data.rows, WEFT_MEM_TREES));
+    for (int64_t i = 0; i < rows->data.rows; ++i) {
+        job->y[i] = rows->numbers ? rows->labels.target[i] : (float)rows->labels.label[i];
+    }
+    job->targets.y = job->y;
     return work->labelled ? labels_upload(&rows->labels, work->context->hal) : WEFT_OK;
 }
 
 static weft_status trees_build(workload *work)
 {
     trees_job *job = work->self;
+    const bool waits = !work->trained && job->loss != TREE_LOSS_RANK; /* until bins are made, which take less memory */
     WEFT_TRY(comm_agree(work->context->comm, make_targets(work)));
+    WEFT_TRY(comm_agree(work->context->comm, waits ? WEFT_OK : trees_take_answers(work)));
     if (job->loss == TREE_LOSS_RANK && !work->trained) {
         WEFT_TRY(rank_groups_create(work->context->comm, job->rows.data.rows, job->rows.group, job->y, job->counts,
                                     (int)option_int(work->context->options, OPT_TREE_PAIRS), &job->groups));

@@ -121,7 +121,9 @@ weft_status table_hold(weft_table *t, int64_t column)
     WEFT_TRY(read_half(h, t, half, h->value));
     h->stands = half;
     for (int64_t j = 0; j < t->schema.count; j++) {
-        t->column[j].data = h->half[j] == half ? h->value[j] : t->column[j].data;
+        if (h->half[j] == half) {
+            t->column[j] = (table_column){.kind = t->column[j].kind, .data = h->value[j]};
+        }
     }
     return WEFT_OK;
 }

@@ -1,6 +1,7 @@
 /* table/store/table_open.c: see table/table.h; stores are in table/store_open.c. */
 #include "table/table.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 #include "base/alloc.h"
@@ -106,18 +107,25 @@ weft_status table_open(const char *const *paths, int count, const table_request 
     return status;
 }
 
-void table_release(weft_table *table, int64_t column)
+void table_release_rows(weft_table *table, int64_t column, int64_t end)
 {
     table_column *c = &table->column[column];
-    const size_t bytes = (size_t)table->count * table_kind_bytes(c->kind);
+    const size_t width = table_kind_bytes(c->kind), gone = (size_t)c->gone * width, bytes = (size_t)end * width - gone;
     void *block = table_half(table, column) > 0 ? halves_block(table) : table->block;
+    assert(end >= c->gone && end <= table->count);
     if (c->data != NULL && block != NULL) {
-        const size_t begin = (size_t)((const char *)c->data - (const char *)block);
+        const size_t begin = (size_t)((const char *)c->data - (const char *)block) + gone;
         weft_free_part(block, begin, begin + bytes);
     } else if (c->data != NULL) {
-        file_map_forget(c->data, bytes);
+        file_map_forget((const char *)c->data + gone, bytes);
     }
-    c->data = NULL;
+    c->gone = end;
+}
+
+void table_release(weft_table *table, int64_t column)
+{
+    table_release_rows(table, column, table->count);
+    table->column[column].data = NULL;
 }
 
 void table_close(weft_table *table)

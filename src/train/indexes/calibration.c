@@ -1,7 +1,54 @@
 /* train/indexes/calibration.c: see train/indexes/calibration.h. */
 #include "train/indexes/calibration.h"
 
+#include "base/exact/exp_series.h"
+#include "base/integer/integers.h"
 #include "train/indexes/confusion.h"
+
+/* ---- logits ------------------------------------------------------------------------------------------------------ */
+
+enum { BLOCK = 256 /* levels */ };
+
+/* Levels whose logit is intercept + slope * score. */
+typedef struct logit_block {
+    double p[BLOCK];    /* 1 / (1 + exp(-logit)) */
+    double tail[BLOCK]; /* exp(-|logit|) */
+} logit_block;
+
+static void take_logits(const score_level *level, int64_t count, double intercept, double slope, logit_block *block)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < count; ++i) {
+        const double logit = intercept + slope * (double)level[i].score;
+        const double e = exp_series(logit < 0.0 ? logit : -logit), one = 1.0 / (1.0 + e);
+        block->p[i] = logit < 0.0 ? e * one : one;
+        block->tail[i] = e;
+    }
+}
+
+/* A sum of rows * log(1 + tail), where tails are from 0 to 1. Of single rows the numbers 1 + tail are multiplied, and
+ * one logarithm is taken of hundreds; a small tail would be lost in 1 + tail. */
+typedef struct log_sum {
+    double sum, product;
+} log_sum;
+
+static void log_sum_add(log_sum *log_of, double rows, double tail)
+{
+    if (rows != 1.0 || tail < 1e-3) {
+        log_of->sum += rows * log1p(tail);
+        return;
+    }
+    log_of->product *= 1.0 + tail;
+    if (log_of->product > 1e300) {
+        log_of->sum += log(log_of->product);
+        log_of->product = 1.0;
+    }
+}
+
+static double log_sum_end(const log_sum *log_of)
+{
+    return log_of->sum + log(log_of->product);
+}
 
 /* ---- bins -------------------------------------------------------------------------------------------------------- */
 
@@ -37,16 +84,21 @@ static void make_bins(const score_levels *levels, int64_t rows, index_calibratio
 
 static void sum_scores(const score_levels *levels, int64_t rows, index_calibration *c)
 {
-    for (int64_t k = 0; k < levels->count; ++k) {
-        const score_level *l = &levels->level[k];
-        const double p = score_probability(l->score), score = (double)l->score;
-        const double tail = log1p(exp(-fabs(score))); /* -log of the likelier class's probability */
-        c->brier += (double)l->positives * (1.0 - p) * (1.0 - p) + (double)l->negatives * p * p;
-        c->log_loss +=
-            (double)l->positives * (tail + fmax(-score, 0.0)) + (double)l->negatives * (tail + fmax(score, 0.0));
+    logit_block block;
+    log_sum tails = {.product = 1.0};
+    for (int64_t first = 0; first < levels->count; first += BLOCK) {
+        const int64_t count = smaller(BLOCK, levels->count - first);
+        take_logits(levels->level + first, count, 0.0, 1.0, &block);
+        for (int64_t i = 0; i < count; ++i) {
+            const score_level *l = &levels->level[first + i];
+            const double p = block.p[i], other = 1.0 - p, score = (double)l->score;
+            c->brier += (double)l->positives * other * other + (double)l->negatives * p * p;
+            c->log_loss += (double)l->positives * fmax(-score, 0.0) + (double)l->negatives * fmax(score, 0.0);
+            log_sum_add(&tails, (double)score_level_rows(l), block.tail[i]);
+        }
     }
     c->brier /= (double)rows;
-    c->log_loss /= (double)rows;
+    c->log_loss = (c->log_loss + log_sum_end(&tails)) / (double)rows;
 }
 
 static void part_brier(const score_levels *levels, int64_t rows, index_calibration *c)
@@ -76,19 +128,27 @@ typedef struct logistic_fit {
 /* Loss of the fit with its derivatives. */
 static void measure_fit(const score_levels *levels, logistic_fit *f)
 {
+    logit_block block;
+    log_sum tails = {.product = 1.0};
     *f = (logistic_fit){.intercept = f->intercept, .slope = f->slope};
-    for (int64_t k = 0; k < levels->count; ++k) {
-        const score_level *l = &levels->level[k];
-        const double x = (double)l->score, eta = f->intercept + f->slope * x, p = 1.0 / (1.0 + exp(-eta));
-        const double rows = (double)score_level_rows(l), off = rows * p - (double)l->positives;
-        const double curve = rows * p * (1.0 - p);
-        f->loss += rows * (fmax(eta, 0.0) + log1p(exp(-fabs(eta)))) - (double)l->positives * eta;
-        f->gradient[0] += off;
-        f->gradient[1] += off * x;
-        f->hessian[0] += curve;
-        f->hessian[1] += curve * x;
-        f->hessian[2] += curve * x * x;
+    for (int64_t first = 0; first < levels->count; first += BLOCK) {
+        const int64_t count = smaller(BLOCK, levels->count - first);
+        take_logits(levels->level + first, count, f->intercept, f->slope, &block);
+        for (int64_t i = 0; i < count; ++i) {
+            const score_level *l = &levels->level[first + i];
+            const double x = (double)l->score, eta = f->intercept + f->slope * x, p = block.p[i];
+            const double rows = (double)score_level_rows(l), off = rows * p - (double)l->positives;
+            const double curve = rows * p * (1.0 - p);
+            f->loss += rows * fmax(eta, 0.0) - (double)l->positives * eta;
+            f->gradient[0] += off;
+            f->gradient[1] += off * x;
+            f->hessian[0] += curve;
+            f->hessian[1] += curve * x;
+            f->hessian[2] += curve * x * x;
+            log_sum_add(&tails, rows, block.tail[i]);
+        }
     }
+    f->loss += log_sum_end(&tails);
 }
 
 static double determinant_of(const logistic_fit *f)

@@ -289,10 +289,13 @@ static void check_halves(const char *const *paths, int count)
         check_held(&t, &whole, j);
     }
     check_held(&t, &whole, 0);
+    table_release_rows(&t, 0, 1);
+    assert_true(t.column[0].data != NULL && t.column[0].gone == 1);
     table_release(&t, 0);
-    assert_null(t.column[0].data);
+    assert_true(t.column[0].data == NULL && t.column[0].gone == t.count);
     check_held(&t, &whole, 2);
     check_held(&t, &whole, 0);
+    assert_int_equal(t.column[0].gone, 0);
     table_close(&t);
     table_close(&whole);
 }

@@ -293,6 +293,31 @@ static void test_slope_says_how_extreme(void **state)
     assert_true(c.intercept_alone.value > 2.0);
 }
 
+/* Losses of many rows of their own scores, some of them far out, and of some levels of several rows. */
+static void test_sums_of_many(void **state)
+{
+    (void)state;
+    enum { MANY = 20000 };
+    static score_level level[MANY];
+    score_levels all = {level, MANY, 0, 0};
+    index_calibration c;
+    double loss = 0.0, brier = 0.0;
+    for (int i = 0; i < MANY; ++i) {
+        const float score = (float)(i - MANY / 2) * 0.002F;
+        const int64_t positives = i % 3 == 0, negatives = i % 3 != 0 ? i % 101 == 0 ? 7 : 1 : 0;
+        const double s = (double)score, p = 1.0 / (1.0 + exp(-s));
+        level[i] = (score_level){score, positives, negatives};
+        all.positives += positives;
+        all.negatives += negatives;
+        loss += (double)positives * log1p(exp(-s)) + (double)negatives * log1p(exp(s));
+        brier += (double)positives * (1.0 - p) * (1.0 - p) + (double)negatives * p * p;
+    }
+    const double rows = (double)(all.positives + all.negatives);
+    calibration_of(&all, &c);
+    ASSERT_NEAR(c.log_loss, loss / rows, 1e-13 * loss / rows);
+    ASSERT_NEAR(c.brier, brier / rows, 1e-14);
+}
+
 /* ---- limits ------------------------------------------------------------------------------------------------------ */
 
 static void test_limits(void **state)
@@ -548,6 +573,7 @@ int main(void)
         cmocka_unit_test(test_f1_is_drawn_as_rows_are),
         cmocka_unit_test(test_parts_sum_to_brier),
         cmocka_unit_test(test_slope_says_how_extreme),
+        cmocka_unit_test(test_sums_of_many),
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_ranks_find_the_same),
         cmocka_unit_test(test_value_at_a_limit_is_not_below_it),

@@ -77,6 +77,7 @@ typedef struct share {
     uint8_t counts[ROWS];
     tree_column column[COLUMNS];
     int released;
+    int64_t spoilt; /* rows of the column that is given back */
     tree_columns data;
     tree_targets targets;
 } share;
@@ -116,13 +117,20 @@ static share *take_share(const training *t, int rank)
 }
 
 /* The numbers are spoilt, so that whoever still reads them is found out. */
-static void release(void *owner, int column, const tree_binned *binned)
+static void release_rows(void *owner, int column, int64_t end)
 {
     share *s = owner;
     void *const numbers[COLUMNS] = {s->real[0], s->real[1], s->real[2], s->whole, s->large};
-    memset(numbers[column], 0, ROWS * table_kind_bytes(s->column[column].kind));
+    memset(numbers[column], 0, (size_t)end * table_kind_bytes(s->column[column].kind));
+    s->spoilt = end;
+}
+
+static void release(void *owner, int column, const tree_binned *binned)
+{
+    share *s = owner;
+    s->spoilt = s->spoilt == s->count ? 0 : -1; /* all rows of the column went before it */
     s->column[column] = (tree_column){TREE_BINNED, binned};
-    s->released += 1;
+    s->released += s->spoilt == 0;
 }
 
 /* Margins that the boost kept must be those that the forest answers. */
@@ -178,8 +186,13 @@ static weft_status train_rank(weft_comm *comm, void *argument)
     weft_status status = weft_hal_open("cpu", t->threads, &hal);
     WEFT_TRY_GOTO(status, status, done);
     boost_options how = t->options;
-    how.release = (tree_release){.column = t->releases ? release : NULL, .owner = s};
+    how.release = (tree_release){.owner = s};
+    if (t->releases) {
+        how.release.rows = release_rows;
+        how.release.column = release;
+    }
     WEFT_TRY_GOTO(boost_create(comm, hal, &s->data, &s->targets, &how, &boost), status, done);
+    WEFT_TRY_GOTO(boost_restart(boost), status, done);
     for (int round = 0; round < t->rounds; ++round) {
         if (t->resumed && round == t->rounds / 2) {
             WEFT_TRY_GOTO(go_on(comm, hal, s, t, &boost), status, done);

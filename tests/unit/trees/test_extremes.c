@@ -53,6 +53,7 @@ static weft_status grow(weft_comm *comm, void *argument)
     weft_status status = weft_hal_open("cpu", 2, &hal);
     WEFT_TRY_GOTO(status, status, done);
     WEFT_TRY_GOTO(boost_create(comm, hal, &data, &targets, &options, &boost), status, done);
+    WEFT_TRY_GOTO(boost_restart(boost), status, done);
     WEFT_TRY_GOTO(boost_round(boost, 1), status, done);
     WEFT_TRY_GOTO(forest_copy(boost_forest(boost), 1, &copy), status, done);
     g->tree = copy.tree[0];

@@ -6,6 +6,7 @@
 #include "support/test.h"
 #include "trees/forest/forest_walk.h"
 #include "trees/grow/divide_rows.h"
+#include "trees/grow/split_hits.h"
 #include "trees/loss/logistic.h"
 
 enum { ROWS = 1003, COLUMN = 4 * ROWS, BEHIND = 3, WALKED = 5 };
@@ -62,9 +63,48 @@ static void logistic_bits(void **state)
     }
     assert_true(fabs(loss[0] - expected) <= 1e-9 * expected);
     for (int i = 0; i < ROWS; ++i) {
-        const double p = 1.0 / (1.0 + exp(-(double)margin[i]));
-        assert_true(fabs((double)gradient[0][i] - (p - (double)y[i])) <= 1e-6);
-        assert_true(fabs((double)hessian[0][i] - p * (1.0 - p)) <= 1e-6);
+        const double p = 1.0 / (1.0 + exp(-(double)margin[i])), own = counts[i] != 0 ? 1.0 : 0.0;
+        assert_true(fabs((double)gradient[0][i] - own * (p - (double)y[i])) <= 1e-6 * own);
+        assert_true(fabs((double)hessian[0][i] - own * p * (1.0 - p)) <= 1e-6 * own);
+    }
+}
+
+/* Every instruction set finds the cuts that reach the bar by division, but for those within rounding of it. */
+static void found_cuts(void **state)
+{
+    static split_hits *const kernel[HAL_ISAS] = {split_hits_base, split_hits_avx2, split_hits_avx512};
+    static left_sums left;
+    double hit[SPLIT_CUTS];
+    uint64_t random = 11;
+    (void)state;
+    for (int trial = 0; trial < 60; ++trial) {
+        const int cuts = trial % 3 == 0 ? SPLIT_CUTS : 1 + trial;
+        const split_bar bar = {.gradient = 400.0 * test_uniform(&random) - 200.0,
+                               .hessian = 1000.0,
+                               .gradient_unit = 0.5,
+                               .hessian_unit = 0.25,
+                               .alpha = trial % 2 == 0 ? 0.0 : 3.0,
+                               .lambda = 1.0,
+                               .min_hessian = 20.0,
+                               .least = 60.0 * test_uniform(&random)};
+        for (int i = 0; i < cuts; ++i) {
+            left.gradient[i] = 400.0 * test_uniform(&random) - 200.0;
+            left.hessian[i] = floor(1000.0 * test_uniform(&random));
+        }
+        for (int k = 0; k <= (int)hal_isa_best(); ++k) {
+            double sum = 0.0;
+            const double found = kernel[k](&bar, &left, cuts, hit);
+            for (int i = 0; i < cuts; ++i) {
+                const double h[2] = {0.25 * left.hessian[i], 0.25 * (bar.hessian - left.hessian[i])};
+                const double g[2] = {fmax(fabs(0.5 * left.gradient[i]) - bar.alpha, 0.0),
+                                     fmax(fabs(0.5 * (bar.gradient - left.gradient[i])) - bar.alpha, 0.0)};
+                const double score = g[0] * g[0] / (h[0] + 1.0) + g[1] * g[1] / (h[1] + 1.0);
+                const bool reaches = score >= bar.least && h[0] >= 20.0 && h[1] >= 20.0;
+                assert_true((hit[i] != 0.0) == reaches || fabs(score - bar.least) < 1e-9 * bar.least);
+                sum += hit[i];
+            }
+            assert_true(found == sum);
+        }
     }
 }
 
@@ -140,6 +180,6 @@ static void walked_rows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(divided_rows), cmocka_unit_test(logistic_bits),
-                                       cmocka_unit_test(walked_rows)};
+                                       cmocka_unit_test(found_cuts), cmocka_unit_test(walked_rows)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

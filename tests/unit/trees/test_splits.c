@@ -113,11 +113,13 @@ static weft_status train_rank(weft_comm *comm, void *argument)
     weft_status status = weft_hal_open("cpu", 1, &hal);
     WEFT_TRY_GOTO(status, status, done);
     WEFT_TRY_GOTO(boost_create(comm, hal, &s->data, &s->targets, &t->options, &boost), status, done);
+    WEFT_TRY_GOTO(boost_restart(boost), status, done);
     for (int round = 0; round < ROUNDS; ++round) {
         if (t->resumed && round == 3) {
             WEFT_TRY_GOTO(forest_copy(boost_forest(boost), round, &half), status, done);
             boost_destroy(boost);
             WEFT_TRY_GOTO(boost_create(comm, hal, &s->data, &s->targets, &t->options, &boost), status, done);
+            WEFT_TRY_GOTO(boost_restart(boost), status, done);
             WEFT_TRY_GOTO(boost_resume(boost, &half), status, done);
         }
         WEFT_TRY_GOTO(boost_round(boost, 5), status, done);

@@ -5,7 +5,8 @@
  * A cell is one number while a thread adds to it, 2^32 * gradients + hessians, so that a row costs one addition a
  * feature: the two halves hold the sums of HAL_HISTOGRAM_ROWS rows, and are taken apart after as many. Features come in
  * tiles whose cells stay in the first-level cache while a block of rows passes; what a row adds is put together once a
- * block, and the next tile reads the same rows again from the second level.
+ * block, and the next tile reads the same rows again from the second level. Bins are read eight at once and taken apart
+ * in registers: each cell is read and written, and a third access to memory for its bin would cost a third of the time.
  *
  * Threads take tiles where there are enough of them, else rows, with cells of their own that are added at the end. A
  * thread of a team that calls by itself (weft_hal.calls_in_team) works alone, on its stack.
@@ -21,7 +22,8 @@ enum {
     TILE = 14,    /* features: 28 KiB of cells */
     TILES = 4,    /* whose cells a thread has on its stack */
     BLOCK = 2048, /* rows */
-    AHEAD = 48    /* rows of a list that are fetched before they are added */
+    AHEAD = 96,   /* rows of a list that are fetched before they are added */
+    WORD = 8      /* bins that are read at once */
 };
 
 /* Rows of one thread, for some of the features. */
@@ -37,6 +39,32 @@ typedef struct histogram_piece {
 static inline int64_t addend_of(int32_t pair)
 {
     return (int64_t)hal_pair_gradient(pair) * ((int64_t)1 << 32) + hal_pair_hessian(pair);
+}
+
+/* A row adds to the cells of one tile. bin: [width] */
+static inline __attribute__((always_inline)) void add_row(int64_t *packed, const uint8_t *bin, const int64_t width,
+                                                          int64_t own)
+{
+    uint64_t word;
+    int64_t f = 0;
+    for (; f + WORD <= width; f += WORD) {
+        memcpy(&word, bin + f, sizeof word);
+#pragma GCC unroll 8
+        for (int64_t i = f; i < f + WORD; ++i, word >>= 8) {
+            packed[i * HAL_BINS + (int64_t)(word & UINT8_MAX)] += own;
+        }
+    }
+    if (f < width && width >= WORD) { /* the last word overlaps the one before */
+        memcpy(&word, bin + width - WORD, sizeof word);
+        word >>= 8 * (WORD - (width - f));
+#pragma GCC unroll 8
+        for (; f < width; ++f, word >>= 8) {
+            packed[f * HAL_BINS + (int64_t)(word & UINT8_MAX)] += own;
+        }
+    }
+    for (; f < width; ++f) {
+        packed[f * HAL_BINS + bin[f]] += own;
+    }
 }
 
 /* Rows [begin, begin + rows) of the list add to the cells of one tile. add: what each of them adds; [out] of the first
@@ -69,9 +97,7 @@ static inline __attribute__((always_inline)) void add_tile(const histogram_piece
         if (first) {
             add[i] = own;
         }
-        for (int64_t f = 0; f < width; ++f) {
-            packed[f * HAL_BINS + bin[f]] += own;
-        }
+        add_row(packed, bin, width, own);
     }
 }
 

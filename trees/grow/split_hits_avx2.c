@@ -1,0 +1,3 @@
+/* trees/grow/split_hits_avx2.c: split_hits.h for the instruction set of its name. */
+#define SPLIT_HITS split_hits_avx2
+#include "trees/grow/split_hits_body.h"
