@@ -102,7 +102,7 @@ static weft_status decide_precondition(weft_options *options)
     for (int i = 0; status == WEFT_OK && i < net.layers; ++i) {
         const net_layer *layer = &net.layer[i];
         facts.norms += layer->kind == NET_NORM ? 1 : 0;
-        facts.weights += (layer->kind == NET_CONV && layer->groups == 1) || layer->kind == NET_LINEAR ? 1 : 0;
+        facts.weights += (layer->kind == NET_CONV && layer->groups == 1) || net_has_matrix(layer->kind) ? 1 : 0;
     }
     net_destroy(&net);
     return status == WEFT_OK ? second_setup_decide_images(options, &facts) : status;
