@@ -15,20 +15,15 @@ typedef struct grouping {
     bool *taken;   /* [layers] a unit has it */
 } grouping;
 
-static void mark_needed(grouping *g)
+static void count_reads(grouping *g)
 {
-    g->needed[g->net->layers - 1] = true;
-    for (int i = g->net->layers - 1; i >= 0; --i) {
+    net_needed(g->net, g->needed);
+    for (int i = 0; i < g->net->layers; ++i) {
         const net_layer *layer = &g->net->layer[i];
-        if (!g->needed[i]) {
-            continue;
-        }
-        if (layer->from != NET_INPUT) {
-            g->needed[layer->from] = true;
+        if (g->needed[i] && layer->from != NET_INPUT) {
             ++g->reads[layer->from];
         }
-        if (net_reads_other(layer->kind) && layer->other != NET_INPUT) {
-            g->needed[layer->other] = true;
+        if (g->needed[i] && net_reads_other(layer->kind) && layer->other != NET_INPUT) {
             ++g->reads[layer->other];
         }
     }
@@ -202,7 +197,7 @@ static weft_status group(grouping *g)
     }
     list->maker[list->values] = UNIT_NO_UNIT;
     list->size[list->values++] = g->net->input;
-    mark_needed(g);
+    count_reads(g);
     for (int i = 0; i < layers; ++i) {
         if (g->needed[i] && !g->taken[i]) {
             add_unit(g, i);

@@ -137,6 +137,9 @@ weft_status net_fit(network *net, net_size input, int64_t classes);
 /* The size of layer `index`, or of the input. */
 net_size net_size_of(const network *net, int index);
 
+/* needed[layers], all false: becomes true for the layers that the output depends on. */
+void net_needed(const network *net, bool *needed);
+
 /* The first batch norm whose input is one pixel an image, so that one image leaves it one value a channel; NULL: none.
  * After net_fit. */
 const net_layer *net_norm_of_pixel(const network *net);

@@ -249,6 +249,20 @@ net_cost net_cost_of(const network *net, int index)
     }
 }
 
+void net_needed(const network *net, bool *needed)
+{
+    needed[net->layers - 1] = true;
+    for (int i = net->layers - 1; i >= 0; --i) {
+        const net_layer *layer = &net->layer[i];
+        if (needed[i] && layer->from != NET_INPUT) {
+            needed[layer->from] = true;
+        }
+        if (needed[i] && net_reads_other(layer->kind) && layer->other != NET_INPUT) {
+            needed[layer->other] = true;
+        }
+    }
+}
+
 const net_layer *net_norm_of_pixel(const network *net)
 {
     for (int i = 0; i < net->layers; ++i) {
