@@ -229,8 +229,8 @@ static weft_status upsample_backward(const dense_model *model, unit_gradients *g
     if (!g->wants_dx) {
         return WEFT_OK;
     }
-    WEFT_TRY(hal_pool_forward(model->hal, &(hal_pool_forward_args){
-                                              .x = tensor_mat(&g->dy), .y = tensor_mat(&g->dx), .shape = *pool}));
+    WEFT_TRY(hal_pool_forward(
+        model->hal, &(hal_pool_forward_args){.x = tensor_mat(&g->dy), .y = tensor_mat(&g->dx), .shape = *pool}));
     return tensor_axpby((double)(pool->kernel[0] * pool->kernel[1]), &g->dx, 0.0, &g->dx);
 }
 

@@ -135,8 +135,8 @@ static weft_status upsample_forward(dense_model *model, int index)
     const hal_pool_shape *pool = &model->unit[index].pool;
     const weft_tensor x = dense_value(model, u->x);
     weft_tensor y = dense_value(model, u->y);
-    WEFT_TRY(hal_pool_backward(model->hal, &(hal_pool_backward_args){
-                                               .dy = tensor_mat(&x), .dx = tensor_mat(&y), .shape = *pool}));
+    WEFT_TRY(hal_pool_backward(model->hal,
+                               &(hal_pool_backward_args){.dy = tensor_mat(&x), .dx = tensor_mat(&y), .shape = *pool}));
     return tensor_axpby((double)(pool->kernel[0] * pool->kernel[1]), &y, 0.0, &y);
 }
 

@@ -15,9 +15,9 @@ typedef struct dense_group_norm {
     param_store *params;
     int64_t pixels, groups; /* of an image; layer norm: 1 and 1, a pixel is an image of its own */
     double epsilon;
-    bool by_pixel;          /* layer norm */
-    int gamma, beta;        /* blocks */
-    weft_tensor saved;      /* [most images, 2 * groups] mean and 1 / deviation of the pass under way */
+    bool by_pixel;     /* layer norm */
+    int gamma, beta;   /* blocks */
+    weft_tensor saved; /* [most images, 2 * groups] mean and 1 / deviation of the pass under way */
 } dense_group_norm;
 
 /* Declares weight and bias of `channels` elements each (train/param.h). layer: its name. */

@@ -8,10 +8,11 @@
  *      maxpool 2
  *      linear classes                           as many outputs as the data have classes
  *
- * One line a layer: [NAME:] KIND NUMBERS... [KEY=VALUE...]; net_kind_list has the kinds with their numbers and keys. A
+ * One line a layer: [NAME:] KIND NUMBERS... [KEY=VALUE...]; net_kind_rows has the kinds with their numbers and keys. A
  * layer reads the one above it, or from=NAME; `input` names the network's input. `add NAME` is the sum of the layer
- * above and NAME, `multiply NAME` their product, `concat NAME` the channels of NAME and then those of the layer above. A layer without a name gets its kind and number: conv1, norm1, conv2. Names of layers become names of
- * parameters: conv1.weight. The built-in networks are written in this text too (dense/net/zoo.h).
+ * above and NAME, `multiply NAME` their product, `concat NAME` the channels of NAME and then those of the layer above.
+ * A layer without a name gets its kind and number: conv1, norm1, conv2. Names of layers become names of parameters:
+ * conv1.weight. The built-in networks are written in this text too (dense/net/zoo.h).
  *
  * Nothing here is collective.
  */
@@ -53,7 +54,7 @@ typedef enum net_kind {
     NET_AVGPOOL,
     NET_GLOBALPOOL, /* the mean over all pixels */
     NET_SUBSAMPLE,  /* every stride-th pixel, channels between zeros: K. He et al., CVPR 2016, shortcut A */
-    NET_UPSAMPLE,  /* every pixel becomes a block of equal ones */
+    NET_UPSAMPLE,   /* every pixel becomes a block of equal ones */
     NET_DROPOUT,
     NET_SCALE,
     NET_GAIN, /* a trained factor for each channel: H. Touvron et al., ICCV 2021, arXiv 2103.17239 */

@@ -78,8 +78,8 @@ static void write_mobilenet_2(FILE *out)
 {
     static const struct {
         int expand, width, blocks, stride;
-    } stages[] = {{1, 16, 1, 1}, {6, 24, 2, 2}, {6, 32, 3, 2}, {6, 64, 4, 2}, {6, 96, 3, 1}, {6, 160, 3, 2},
-                  {6, 320, 1, 1}};
+    } stages[] = {{1, 16, 1, 1}, {6, 24, 2, 2},  {6, 32, 3, 2}, {6, 64, 4, 2},
+                  {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}};
     inverted_block block = {.number = 1, .in = 32};
     fputs("features.0.0: conv 32 3 stride=2 pad=1 bias=off\nfeatures.0.1: norm\nrelu6\n", out);
     for (int stage = 0; stage < (int)(sizeof stages / sizeof *stages); ++stage) {

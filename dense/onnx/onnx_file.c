@@ -9,11 +9,25 @@
 #include "base/version.h"
 
 /* Numbers of fields, by message. */
-enum { MODEL_VERSION = 1, MODEL_PRODUCER = 2, MODEL_PRODUCER_VERSION = 3, MODEL_NOTE = 6, MODEL_GRAPH = 7, MODEL_SETS = 8 };
+enum {
+    MODEL_VERSION = 1,
+    MODEL_PRODUCER = 2,
+    MODEL_PRODUCER_VERSION = 3,
+    MODEL_NOTE = 6,
+    MODEL_GRAPH = 7,
+    MODEL_SETS = 8
+};
 enum { SET_VERSION = 2 };
 enum { GRAPH_NODE = 1, GRAPH_NAME = 2, GRAPH_TENSOR = 5, GRAPH_INPUT = 11, GRAPH_OUTPUT = 12 };
 enum { NODE_INPUT = 1, NODE_OUTPUT = 2, NODE_NAME = 3, NODE_KIND = 4, NODE_ATTRIBUTE = 5 };
-enum { ATTRIBUTE_NAME = 1, ATTRIBUTE_FLOAT = 2, ATTRIBUTE_INT = 3, ATTRIBUTE_TEXT = 4, ATTRIBUTE_INTS = 8, ATTRIBUTE_TYPE = 20 };
+enum {
+    ATTRIBUTE_NAME = 1,
+    ATTRIBUTE_FLOAT = 2,
+    ATTRIBUTE_INT = 3,
+    ATTRIBUTE_TEXT = 4,
+    ATTRIBUTE_INTS = 8,
+    ATTRIBUTE_TYPE = 20
+};
 enum { TYPE_FLOAT = 1, TYPE_INT = 2, TYPE_TEXT = 3, TYPE_INTS = 7 };
 enum { TENSOR_DIMS = 1, TENSOR_TYPE = 2, TENSOR_NAME = 8, TENSOR_RAW = 9, FLOAT32 = 1, INT64 = 7 };
 enum { VALUE_NAME = 1, VALUE_TYPE = 2, TYPE_TENSOR = 1, TENSOR_ELEMENT = 1, TENSOR_SHAPE = 2, SHAPE_DIM = 1 };
@@ -134,8 +148,8 @@ void onnx_weights(onnx_file *file, const onnx_tensor *tensor)
 {
     assert(tensor->dims <= ONNX_DIMS_MAX);
     if (file->status == WEFT_OK) {
-        file->status = grow_array((void **)&file->tensor, sizeof *file->tensor, file->tensors, &file->capacity,
-                                  WEFT_MEM_GENERAL);
+        file->status =
+            grow_array((void **)&file->tensor, sizeof *file->tensor, file->tensors, &file->capacity, WEFT_MEM_GENERAL);
     }
     if (file->status == WEFT_OK) {
         file->tensor[file->tensors++] = *tensor;

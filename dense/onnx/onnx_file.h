@@ -1,7 +1,7 @@
 /*
- * dense/onnx/onnx_file.h: a file of ONNX, put together: operations, named tensors, and what goes in and comes out. Written
- * for version 8 of the format and operator set 17, which ONNX Runtime reads since 1.12. github.com/onnx/onnx,
- * onnx/onnx.proto3.
+ * dense/onnx/onnx_file.h: a file of ONNX, put together: operations, named tensors, and what goes in and comes out. It
+ * is written for version 8 of the format and operator set 17, which ONNX Runtime reads since 1.12. The definition is
+ * onnx/onnx.proto3 in github.com/onnx/onnx.
  *
  * Tensors of weights are written from where they lie; all else is small. A file has less than 2 GB, a limit of Protocol
  * Buffers.

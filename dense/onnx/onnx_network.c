@@ -99,9 +99,9 @@ static own_name weights(translation *t, const net_layer *layer, const char *part
         held *= weight->shape[i];
     }
     if (t->status == WEFT_OK && (weight == NULL || held != elements)) {
-        t->status = weft_fail(WEFT_ERR_DATA, "%s: tensor %s of %lld elements is %s: these are weights of another network",
-                              t->model->net->name, stored, (long long)elements,
-                              weight == NULL ? "missing" : "of another size");
+        t->status =
+            weft_fail(WEFT_ERR_DATA, "%s: tensor %s of %lld elements is %s: these are weights of another network",
+                      t->model->net->name, stored, (long long)elements, weight == NULL ? "missing" : "of another size");
     }
     if (t->status == WEFT_OK) {
         snprintf(tensor.name, sizeof tensor.name, "%s", name.text);
@@ -163,8 +163,8 @@ static void put_norm(translation *t, const net_layer *layer, const char *x, cons
     const own_name weight = vector(t, layer, "weight", channels), bias = vector(t, layer, "bias", channels);
     const own_name mean = vector(t, layer, "running_mean", channels), var = vector(t, layer, "running_var", channels);
     onnx_node node;
-    onnx_node_begin(&node, "BatchNormalization",
-                    (const char *const[]){x, weight.text, bias.text, mean.text, var.text}, 5, y);
+    onnx_node_begin(&node, "BatchNormalization", (const char *const[]){x, weight.text, bias.text, mean.text, var.text},
+                    5, y);
     onnx_node_float(&node, "epsilon", EPSILON);
     onnx_node_end(&t->file, &node);
 }

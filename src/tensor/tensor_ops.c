@@ -92,10 +92,9 @@ weft_status tensor_curve_backward(const weft_tensor *dy, const weft_tensor *know
 {
     WEFT_TRY(tensor_check_same("curve_backward", "dy", dy, dx));
     WEFT_TRY(tensor_check_same("curve_backward", "known", known, dx));
-    return hal_curve_backward(dx->hal, &(hal_curve_backward_args){.dy = tensor_mat(dy),
-                                                                  .known = tensor_mat(known),
-                                                                  .dx = tensor_mat(dx),
-                                                                  .curve = curve});
+    return hal_curve_backward(
+        dx->hal, &(hal_curve_backward_args){
+                     .dy = tensor_mat(dy), .known = tensor_mat(known), .dx = tensor_mat(dx), .curve = curve});
 }
 
 /* [out] pixels: rows of x for each row of the gate; 1 if there are none. */

@@ -34,11 +34,16 @@ static void test_values(void **state)
     static const struct {
         hal_curve curve;
         double x, y;
-    } known[] = {{HAL_CURVE_GELU, 1.0, 0.841344746068543},     {HAL_CURVE_GELU, -2.0, -2.0 * 0.022750131948179},
-                 {HAL_CURVE_GELU, 0.0, 0.0},                   {HAL_CURVE_SILU, 1.0, 0.731058578630005},
-                 {HAL_CURVE_SILU, -1.0, -0.268941421369995},   {HAL_CURVE_SIGMOID, 2.0, 0.880797077977882},
-                 {HAL_CURVE_SIGMOID, -2.0, 0.119202922022118}, {HAL_CURVE_RELU6, 6.5, 6.0},
-                 {HAL_CURVE_RELU6, -0.5, 0.0},                 {HAL_CURVE_RELU6, 3.25, 3.25}};
+    } known[] = {{HAL_CURVE_GELU, 1.0, 0.841344746068543},
+                 {HAL_CURVE_GELU, -2.0, -2.0 * 0.022750131948179},
+                 {HAL_CURVE_GELU, 0.0, 0.0},
+                 {HAL_CURVE_SILU, 1.0, 0.731058578630005},
+                 {HAL_CURVE_SILU, -1.0, -0.268941421369995},
+                 {HAL_CURVE_SIGMOID, 2.0, 0.880797077977882},
+                 {HAL_CURVE_SIGMOID, -2.0, 0.119202922022118},
+                 {HAL_CURVE_RELU6, 6.5, 6.0},
+                 {HAL_CURVE_RELU6, -0.5, 0.0},
+                 {HAL_CURVE_RELU6, 3.25, 3.25}};
     for (size_t i = 0; i < sizeof known / sizeof *known; ++i) {
         double x = known[i].x, y = NAN;
         OP(curve_forward, .x = hal_mat_of(&x, WEFT_DTYPE_F64, 1, 1, 1), .y = hal_mat_of(&y, WEFT_DTYPE_F64, 1, 1, 1),

@@ -286,7 +286,7 @@ static inline npy_array read_member(npz_file *npz, const char *name)
 
 /* By the Euclidean norms of the array and of what it is off. */
 static inline void check_array(const golden *g, npz_file *npz, const char *name, const double *actual, int64_t count,
-                        double tolerance)
+                               double tolerance)
 {
     npy_array array = read_member(npz, name);
     const double *expected = array.data;

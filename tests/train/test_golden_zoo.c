@@ -8,7 +8,7 @@
 
 enum { SAMPLES_KEPT = 4, TENSORS_MAX = 1024 };
 /* Ten times as fast, networks of this depth on images of this size part from the steps in float64 by themselves. */
-#define RATE 1e-4
+#define RATE      1e-4
 #define WORDS_NET WEFT_SOURCE_DIR "/tests/golden/words.net"
 
 static uint64_t hash_name(const char *name)
@@ -102,8 +102,8 @@ static void test_words(void **state)
     }
 }
 
-/* Batch norms of so few pixels magnify roundings: PyTorch in float32 is 4.1e-3 off its own losses in float64 on ten steps
- * of mobilenet-v1. Of such networks the first loss is compared, and gradients in float64 (test_first_steps). */
+/* Batch norms of so few pixels magnify roundings: PyTorch in float32 is 4.1e-3 off its own losses in float64 on ten
+ * steps of mobilenet-v1. Of such networks the first loss is compared, and gradients in float64 (test_first_steps). */
 static void test_zoo(void **state)
 {
     (void)state;
@@ -111,7 +111,10 @@ static void test_zoo(void **state)
         const char *name;
         int steps;
         double tolerance;
-    } nets[] = {{"mobilenet-v1", 1, 1e-4}, {"mobilenet-v2", 1, 1e-4}, {"densenet-121", 2, 1e-4}, {"convnext-tiny", STEPS, 1e-5}};
+    } nets[] = {{"mobilenet-v1", 1, 1e-4},
+                {"mobilenet-v2", 1, 1e-4},
+                {"densenet-121", 2, 1e-4},
+                {"convnext-tiny", STEPS, 1e-5}};
     for (size_t i = 0; i < sizeof nets / sizeof *nets; ++i) {
         char path[512];
         golden g = {.name = nets[i].name,

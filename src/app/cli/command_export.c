@@ -109,10 +109,11 @@ static weft_status check_ending(const char *out)
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         known = known || strcmp(ending, endings[i]) == 0;
     }
-    WEFT_CHECK(known, WEFT_ERR_USAGE,
-               "--out %s: weft export writes safetensors, networks on images as FILE.onnx, trees as FILE.json, and rows "
-               "of embeddings as FILE.npy: name it FILE.safetensors%s",
-               out, cure);
+    WEFT_CHECK(
+        known, WEFT_ERR_USAGE,
+        "--out %s: weft export writes safetensors, networks on images as FILE.onnx, trees as FILE.json, and rows "
+        "of embeddings as FILE.npy: name it FILE.safetensors%s",
+        out, cure);
     return WEFT_OK;
 }
 

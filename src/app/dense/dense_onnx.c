@@ -26,8 +26,7 @@ weft_status dense_write_onnx(const saved_model *model, const char *path)
     network net = {.layers = 0};
     weft_status status = fit_network(model, &net, mean, deviation);
     if (status == WEFT_OK) {
-        const onnx_model onnx = {
-            .net = &net, .weights = &model->weights, .mean = mean, .deviation = deviation};
+        const onnx_model onnx = {.net = &net, .weights = &model->weights, .mean = mean, .deviation = deviation};
         status = onnx_network_write(&onnx, path);
     }
     net_destroy(&net);

@@ -1,5 +1,5 @@
-/* hal/cpu/kernels_exp.h: the exponential of kernels, and the curves made of it, which vectors of any width compute alike.
- */
+/* hal/cpu/kernels_exp.h: the exponential of kernels, and the curves made of it, which vectors of any width compute
+ * alike. */
 #pragma once
 
 #include <stdint.h>

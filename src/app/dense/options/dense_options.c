@@ -19,7 +19,8 @@ static const option_addition additions[] = {
      "lenet|mlp|resnet-9|resnet-20|resnet-32|resnet-44|resnet-56|resnet-18|resnet-50|wide-resnet-28-1|wide-resnet-28-2|"
      "wide-resnet-28-4|wide-resnet-28-8|wide-resnet-28-10|alexnet|vgg-11|vgg-16|mobilenet-v1|mobilenet-v2|densenet-121|"
      "convnext-tiny",
-     "images: lenet, mlp, resnet-20, -32, -44, -56, -9, -18, -50, wide-resnet-28-K, alexnet, vgg-11, -16, mobilenet-v1, "
+     "images: lenet, mlp, resnet-20, -32, -44, -56, -9, -18, -50, wide-resnet-28-K, alexnet, vgg-11, -16, "
+     "mobilenet-v1, "
      "-v2, densenet-121, convnext-tiny, or a network of your own (docs/networks.md); auto by their size"},
     {OPT_RECIPE, "", "images", "images: auto = images, for batches of 128 and less"},
     {OPTION_NONE, NULL, NULL, NULL},
