@@ -91,21 +91,50 @@ static void plan_forward(planning *p, int index)
 /* Which of a unit's values its backward pass reads. A linear layer has a copy of a narrow input. */
 static bool reads_input_again(const planning *p, const unit *u)
 {
-    return u->kind == UNIT_CONV || u->kind == UNIT_NORM || u->kind == UNIT_GROUPNORM ||
-           (u->kind == UNIT_LINEAR && !is_narrow(p, u->x));
+    switch (u->kind) {
+    case UNIT_CONV:
+    case UNIT_NORM:
+    case UNIT_GROUPNORM:
+    case UNIT_LAYERNORM:
+    case UNIT_GATE:
+    case UNIT_GAIN:
+        return true;
+    case UNIT_LINEAR:
+        return !is_narrow(p, u->x);
+    case UNIT_CURVE:
+        return !hal_curve_by_output(u->curve);
+    default:
+        return false;
+    }
 }
 
 /* A residual's gradient stays where the norm's was. */
 static bool works_in_place(const unit *u)
 {
     const bool passes_on = u->other != UNIT_NO_VALUE && u->other != UNIT_INPUT_VALUE;
-    return (u->kind == UNIT_NORM && !passes_on) || u->kind == UNIT_GROUPNORM || u->kind == UNIT_ACT ||
-           u->kind == UNIT_ADD || u->kind == UNIT_SCALE;
+    switch (u->kind) {
+    case UNIT_NORM:
+        return !passes_on;
+    case UNIT_GROUPNORM:
+    case UNIT_LAYERNORM:
+    case UNIT_ACT:
+    case UNIT_CURVE:
+    case UNIT_ADD:
+    case UNIT_GATE:
+    case UNIT_SCALE:
+    case UNIT_GAIN:
+        return true;
+    default:
+        return false;
+    }
 }
 
 /* A norm without residual tells ReLU's mask by x. */
 static bool reads_output_again(const unit *u)
 {
+    if (u->kind == UNIT_CURVE) {
+        return hal_curve_by_output(u->curve);
+    }
     return u->relu && (u->kind != UNIT_NORM || u->other != UNIT_NO_VALUE);
 }
 
@@ -205,6 +234,9 @@ static void plan_backward(planning *p, int index)
     if (reads_input_again(p, u)) {
         touch_again(p, u->x, moment);
     }
+    if (u->kind == UNIT_GATE) {
+        touch_again(p, u->other, moment);
+    }
     if (reads_output_again(u)) {
         touch_again(p, u->y, moment);
     }
@@ -288,12 +320,13 @@ static weft_status place(arena_plan *plan)
     return status;
 }
 
-/* A narrow output is answered wide, and its gradient comes wide. */
+/* A narrow output is answered wide, and its gradient comes wide. An output that its unit reads again is answered by a
+ * copy, because the gradient is written over what was answered. */
 static void plan_logits(planning *p)
 {
     const int output = p->list->output, end = p->list->units - 1;
     p->gradient[output] = p->plan->value[output];
-    if (is_narrow(p, output)) {
+    if (is_narrow(p, output) || reads_output_again(&p->list->unit[end])) {
         p->plan->logits = add_slot(p, p->list->size[output], p->need->wide, end);
         touch(p, p->plan->logits, end + 1);
         p->plan->dlogits = add_value(p, output, end + 1);

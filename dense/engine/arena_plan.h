@@ -57,7 +57,8 @@ typedef struct arena_plan {
     int *value;
     /* [values] slot in which the value is made again at the slot's first moment; ARENA_NO_SLOT: the value stays. */
     int *again;
-    /* Wide copy of a narrow output, and narrow copy of its gradient; ARENA_NO_SLOT: the output is wide. */
+    /* Copy of an output that is narrow, or that its unit reads again in the backward pass, and the gradient of the
+     * output in its own type; ARENA_NO_SLOT: the output's memory serves all. */
     int logits, dlogits;
     unit_slots *unit; /* [units] */
     int64_t bytes;    /* of the arena */

@@ -203,6 +203,37 @@ static weft_status pool_backward(const dense_model *model, unit_gradients *g, co
     return g->wants_dx ? hal_pool_backward(model->hal, &args) : WEFT_OK;
 }
 
+static weft_status concat_backward(const dense_model *model, int index, unit_gradients *g)
+{
+    const weft_tensor front = dense_concatenated(model, index, &g->dy, true);
+    const weft_tensor rest = dense_concatenated(model, index, &g->dy, false);
+    if (g->slots->dother != ARENA_NO_SLOT) {
+        weft_tensor dother = dense_slot(model, g->slots->dother, g->u->other);
+        WEFT_TRY(tensor_axpby(1.0, &front, 0.0, &dother));
+    }
+    return g->wants_dx ? tensor_axpby(1.0, &rest, 0.0, &g->dx) : WEFT_OK;
+}
+
+static weft_status gate_unit_backward(const dense_model *model, unit_gradients *g)
+{
+    const weft_tensor gate = value_again(model, g->u->other);
+    const bool wanted = g->slots->dother != ARENA_NO_SLOT;
+    weft_tensor dgate = wanted ? dense_slot(model, g->slots->dother, g->u->other) : (weft_tensor){.rows = 0};
+    return tensor_gate_backward(&g->dy, &g->x, &gate, wanted ? &dgate : NULL, &g->dx);
+}
+
+/* A pixel's gradient is the sum over its block: the average times the block's pixels. */
+static weft_status upsample_backward(const dense_model *model, unit_gradients *g)
+{
+    const hal_pool_shape *pool = &g->d->pool;
+    if (!g->wants_dx) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(hal_pool_forward(
+        model->hal, &(hal_pool_forward_args){.x = tensor_mat(&g->dy), .y = tensor_mat(&g->dx), .shape = *pool}));
+    return tensor_axpby((double)(pool->kernel[0] * pool->kernel[1]), &g->dx, 0.0, &g->dx);
+}
+
 static weft_status unit_backward(dense_model *model, int index, unit_gradients *g, const train_pass *pass)
 {
     switch (g->u->kind) {
@@ -212,7 +243,18 @@ static weft_status unit_backward(dense_model *model, int index, unit_gradients *
         return linear_unit_backward(model, g, pass);
     case UNIT_NORM:
         return norm_unit_backward(model, g, pass);
+    case UNIT_GATE:
+        return gate_unit_backward(model, g);
+    case UNIT_CONCAT:
+        return concat_backward(model, index, g);
+    case UNIT_UPSAMPLE:
+        return upsample_backward(model, g);
+    case UNIT_GAIN:
+        return dense_gain_backward(&g->d->gain, pass, &g->x, &g->dy, &g->dx);
+    case UNIT_CURVE:
+        return tensor_curve_backward(&g->dy, hal_curve_by_output(g->u->curve) ? &g->y : &g->x, g->u->curve, &g->dx);
     case UNIT_GROUPNORM:
+    case UNIT_LAYERNORM:
         return dense_group_norm_backward(&g->d->group_norm, pass, &g->x, &g->dy, &g->dx);
     case UNIT_ADD:
         return add_backward(model, g);
@@ -247,6 +289,7 @@ weft_status dense_backward(void *self, const train_pass *pass, weft_tensor *dlog
         unit_gradients g = gradients_of(model, i);
         WEFT_TRY(make_again(model, g.u->x, moment));
         WEFT_TRY(make_again(model, g.u->y, moment));
+        WEFT_TRY(g.u->kind == UNIT_GATE ? make_again(model, g.u->other, moment) : WEFT_OK);
         const weft_activity *activity = dense_activity(g.u);
         ACTIVITY_TRY(activity, unit_backward(model, i, &g, pass));
         WEFT_TRY(add_share(model, g.slots->dother, g.slots->dother_sum, g.u->other));

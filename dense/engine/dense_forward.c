@@ -110,6 +110,57 @@ static weft_status subsample_forward(dense_model *model, int index)
         &(hal_pool_forward_args){.x = tensor_mat(&x), .y = tensor_mat(&inner), .shape = model->unit[index].pool});
 }
 
+static weft_status concat_forward(dense_model *model, int index)
+{
+    const unit *u = &model->list.unit[index];
+    const weft_tensor x = dense_value(model, u->x), other = dense_value(model, u->other);
+    const weft_tensor y = dense_value(model, u->y);
+    weft_tensor front = dense_concatenated(model, index, &y, true), rest = dense_concatenated(model, index, &y, false);
+    WEFT_TRY(tensor_axpby(1.0, &other, 0.0, &front));
+    return tensor_axpby(1.0, &x, 0.0, &rest);
+}
+
+static weft_status gate_unit_forward(dense_model *model, int index)
+{
+    const unit *u = &model->list.unit[index];
+    const weft_tensor x = dense_value(model, u->x), gate = dense_value(model, u->other);
+    weft_tensor y = dense_value(model, u->y);
+    return tensor_gate_forward(&x, &gate, &y);
+}
+
+/* The gradient of an average is the pixel's share; a block takes as many shares as it has pixels. */
+static weft_status upsample_forward(dense_model *model, int index)
+{
+    const unit *u = &model->list.unit[index];
+    const hal_pool_shape *pool = &model->unit[index].pool;
+    const weft_tensor x = dense_value(model, u->x);
+    weft_tensor y = dense_value(model, u->y);
+    WEFT_TRY(hal_pool_backward(model->hal,
+                               &(hal_pool_backward_args){.dy = tensor_mat(&x), .dx = tensor_mat(&y), .shape = *pool}));
+    return tensor_axpby((double)(pool->kernel[0] * pool->kernel[1]), &y, 0.0, &y);
+}
+
+/* Layers of one operation. */
+static weft_status plain_forward(dense_model *model, int index, const train_pass *pass)
+{
+    const unit *u = &model->list.unit[index];
+    dense_unit *d = &model->unit[index];
+    const weft_tensor x = dense_value(model, u->x);
+    weft_tensor y = dense_value(model, u->y);
+    switch (u->kind) {
+    case UNIT_GROUPNORM:
+    case UNIT_LAYERNORM:
+        return dense_group_norm_forward(&d->group_norm, pass, &x, &y);
+    case UNIT_GAIN:
+        return dense_gain_forward(&d->gain, pass, &x, &y);
+    case UNIT_CURVE:
+        return tensor_curve_forward(&x, u->curve, &y);
+    default:
+        assert(u->kind == UNIT_SCALE);
+        return tensor_axpby(u->layer->value, &x, 0.0, &y);
+    }
+}
+
 static weft_status unit_forward(dense_model *model, int index, const train_pass *pass)
 {
     const unit *u = &model->list.unit[index];
@@ -120,11 +171,12 @@ static weft_status unit_forward(dense_model *model, int index, const train_pass 
         return linear_unit_forward(model, index, pass);
     case UNIT_NORM:
         return norm_unit_forward(model, index, pass);
-    case UNIT_GROUPNORM: {
-        const weft_tensor x = dense_value(model, u->x);
-        weft_tensor y = dense_value(model, u->y);
-        return dense_group_norm_forward(&model->unit[index].group_norm, pass, &x, &y);
-    }
+    case UNIT_GATE:
+        return gate_unit_forward(model, index);
+    case UNIT_CONCAT:
+        return concat_forward(model, index);
+    case UNIT_UPSAMPLE:
+        return upsample_forward(model, index);
     case UNIT_ADD:
         return add_forward(model, index);
     case UNIT_ACT:
@@ -133,11 +185,12 @@ static weft_status unit_forward(dense_model *model, int index, const train_pass 
         return pool_forward(model, index, pass);
     case UNIT_SUBSAMPLE:
         return subsample_forward(model, index);
-    case UNIT_SCALE: {
-        const weft_tensor x = dense_value(model, u->x);
-        weft_tensor y = dense_value(model, u->y);
-        return tensor_axpby(u->layer->value, &x, 0.0, &y);
-    }
+    case UNIT_GROUPNORM:
+    case UNIT_LAYERNORM:
+    case UNIT_CURVE:
+    case UNIT_SCALE:
+    case UNIT_GAIN:
+        return plain_forward(model, index, pass);
     }
     return WEFT_OK;
 }

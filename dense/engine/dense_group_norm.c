@@ -1,9 +1,6 @@
 /* dense/engine/dense_group_norm.c: see dense/engine/dense_group_norm.h. */
 #include "dense/engine/dense_group_norm.h"
 
-/* PyTorch's default. */
-#define EPSILON 1e-5
-
 static weft_status declare(dense_group_norm *norm, const char *layer, const char *name, int64_t channels, double value,
                            int *block)
 {
@@ -36,12 +33,16 @@ weft_status dense_group_norm_forward(dense_group_norm *norm, const train_pass *p
     WEFT_TRY(train_need(pass, norm->beta));
     const weft_tensor gamma = param_value(norm->params, norm->gamma), beta = param_value(norm->params, norm->beta);
     weft_tensor saved = tensor_view(&norm->saved, 0, x->rows / norm->pixels, 0, norm->saved.cols);
+    if (norm->by_pixel) {
+        const tensor_layer_norm vectors = {.gamma = &gamma, .beta = &beta, .saved = &saved, .epsilon = norm->epsilon};
+        return tensor_ln_forward(x, &vectors, y);
+    }
     const tensor_group_norm vectors = {.gamma = &gamma,
                                        .beta = &beta,
                                        .saved = &saved,
                                        .pixels = norm->pixels,
                                        .groups = norm->groups,
-                                       .epsilon = EPSILON};
+                                       .epsilon = norm->epsilon};
     return tensor_gn_forward(x, &vectors, y);
 }
 
@@ -51,11 +52,16 @@ weft_status dense_group_norm_backward(dense_group_norm *norm, const train_pass *
     const weft_tensor gamma = param_value(norm->params, norm->gamma);
     weft_tensor dgamma = param_grad(norm->params, norm->gamma), dbeta = param_grad(norm->params, norm->beta);
     weft_tensor saved = tensor_view(&norm->saved, 0, x->rows / norm->pixels, 0, norm->saved.cols);
-    const tensor_group_norm vectors = {
-        .gamma = &gamma, .saved = &saved, .pixels = norm->pixels, .groups = norm->groups};
     WEFT_TRY(tensor_zero(&dgamma));
     WEFT_TRY(tensor_zero(&dbeta));
-    WEFT_TRY(tensor_gn_backward(dy, x, &vectors, &dgamma, &dbeta, dx));
+    if (norm->by_pixel) {
+        const tensor_layer_norm vectors = {.gamma = &gamma, .saved = &saved};
+        WEFT_TRY(tensor_ln_backward(dy, x, &vectors, &dgamma, &dbeta, dx));
+    } else {
+        const tensor_group_norm vectors = {
+            .gamma = &gamma, .saved = &saved, .pixels = norm->pixels, .groups = norm->groups};
+        WEFT_TRY(tensor_gn_backward(dy, x, &vectors, &dgamma, &dbeta, dx));
+    }
     WEFT_TRY(train_ready(pass, norm->gamma));
     return train_ready(pass, norm->beta);
 }

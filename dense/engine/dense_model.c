@@ -53,6 +53,10 @@ weft_tensor dense_wide(const dense_model *model, int slot, int like)
 
 weft_status dense_cast(const weft_tensor *x, const weft_tensor *y)
 {
+    if (x->dtype == y->dtype) {
+        weft_tensor to = *y;
+        return tensor_axpby(1.0, x, 0.0, &to);
+    }
     return hal_cast(x->hal, &(hal_cast_args){.x = tensor_mat(x), .y = tensor_mat(y)});
 }
 
@@ -89,6 +93,13 @@ weft_tensor dense_by_image(const weft_tensor *value, int64_t images)
     return images > 0 ? tensor_reshape(value, images, value->rows / images * value->cols) : *value;
 }
 
+weft_tensor dense_concatenated(const dense_model *model, int index, const weft_tensor *y, bool other)
+{
+    const unit *u = &model->list.unit[index];
+    const int64_t front = model->list.size[u->other].channels;
+    return other ? tensor_view(y, 0, y->rows, 0, front) : tensor_view(y, 0, y->rows, front, y->cols - front);
+}
+
 weft_tensor dense_subsampled(const dense_model *model, int index, const weft_tensor *y)
 {
     const int64_t in = model->list.size[model->list.unit[index].x].channels;
@@ -107,7 +118,7 @@ static weft_status declare_weights(dense_model *model, int index)
     assert(u->layer->groups >= 1 && in.channels % u->layer->groups == 0 && out >= 1);
     const int64_t shape[4] = {out, in.channels / u->layer->groups, u->kernel[0], u->kernel[1]};
     const int64_t fan_in = shape[1] * shape[2] * shape[3];
-    const bool linear = u->layer->kind == NET_LINEAR;
+    const bool linear = net_has_matrix(u->layer->kind);
     const bool uniform = linear || u->layer->start == NET_START_UNIFORM;
     const param_init init = uniform ? param_fan_uniform(fan_in) : param_kaiming(fan_in);
     const int64_t flat[2] = {out, fan_in}; /* as PyTorch has it: channels, rows, columns of what is flattened */
@@ -120,6 +131,27 @@ static weft_status declare_weights(dense_model *model, int index)
     d->linear.bias = param_add_block(&model->params, PARAM_GROUP_NO_DECAY, 1, out);
     return param_add_tensor(&model->params, d->linear.bias, 1, &out, linear ? init : param_constant(0.0), "%s.bias",
                             u->layer->name);
+}
+
+/* PyTorch's default of group norm. */
+#define GROUP_NORM_EPSILON 1e-5
+
+static weft_status declare_other(dense_model *model, const unit *u, dense_unit *d)
+{
+    const net_size size = model->list.size[u->x];
+    const char *name = u->layer->name;
+    if (u->kind == UNIT_GAIN) {
+        return dense_gain_declare(&d->gain, &model->params, name, size.channels, u->layer->value);
+    }
+    if (u->kind != UNIT_GROUPNORM && u->kind != UNIT_LAYERNORM) {
+        return WEFT_OK;
+    }
+    const bool by_pixel = u->kind == UNIT_LAYERNORM;
+    d->group_norm = (dense_group_norm){.pixels = by_pixel ? 1 : net_pixels(size),
+                                       .groups = by_pixel ? 1 : u->layer->groups,
+                                       .epsilon = by_pixel ? u->layer->value : GROUP_NORM_EPSILON,
+                                       .by_pixel = by_pixel};
+    return dense_group_norm_declare(&d->group_norm, &model->params, name, size.channels);
 }
 
 static weft_status declare_parameters(dense_model *model)
@@ -138,11 +170,8 @@ static weft_status declare_parameters(dense_model *model)
                                       .layer = u->layer->name,
                                       .names = &names};
             WEFT_TRY(norm_declare(&d->norm, &model->params, &layer));
-        } else if (u->kind == UNIT_GROUPNORM) {
-            const net_size size = model->list.size[u->x];
-            d->group_norm.pixels = net_pixels(size);
-            d->group_norm.groups = u->layer->groups;
-            WEFT_TRY(dense_group_norm_declare(&d->group_norm, &model->params, u->layer->name, size.channels));
+        } else {
+            WEFT_TRY(declare_other(model, u, d));
         }
     }
     for (int i = 0; i < model->list.units; ++i) {
@@ -204,15 +233,18 @@ static weft_status create_conv(dense_model *model, int index)
     return WEFT_OK;
 }
 
+/* Upsampling spreads pixels as an average of blocks spreads its gradient. */
 static void set_pool(dense_model *model, int index)
 {
     const unit *u = &model->list.unit[index];
     const net_layer *layer = u->layer;
-    const net_size in = model->list.size[u->x];
+    const bool spreads = u->kind == UNIT_UPSAMPLE;
+    const net_size in = model->list.size[spreads ? u->y : u->x];
+    const int64_t *kernel = spreads ? layer->stride : u->kernel;
     model->unit[index].pool = (hal_pool_shape){.average = layer->kind != NET_MAXPOOL,
                                                .height = in.height,
                                                .width = in.width,
-                                               .kernel = {u->kernel[0], u->kernel[1]},
+                                               .kernel = {kernel[0], kernel[1]},
                                                .stride = {layer->stride[0], layer->stride[1]},
                                                .pad = {{layer->pad[0], layer->pad[0]}, {layer->pad[1], layer->pad[1]}}};
 }
@@ -225,8 +257,14 @@ static weft_status create_unit(dense_model *model, int index)
         return create_conv(model, index);
     case UNIT_POOL:
     case UNIT_SUBSAMPLE:
+    case UNIT_UPSAMPLE:
         set_pool(model, index);
         return WEFT_OK;
+    case UNIT_GAIN:
+        return dense_gain_create(&model->unit[index].gain);
+    case UNIT_LAYERNORM:
+        return dense_group_norm_create(&model->unit[index].group_norm,
+                                       dense_most_images(&model->config) * net_pixels(model->list.size[u->x]));
     case UNIT_GROUPNORM:
         return dense_group_norm_create(&model->unit[index].group_norm, dense_most_images(&model->config));
     case UNIT_NORM:
@@ -244,7 +282,7 @@ static weft_status find_types(const dense_config *config, weft_dtype wide, const
     for (int i = 0; i < list->units; ++i) {
         const unit *u = &list->unit[i];
         WEFT_CHECK(u->other == UNIT_NO_VALUE || type[u->other] == type[u->x], WEFT_ERR_UNSUPPORTED,
-                   "%s: line %d, %s: with %s it would add figures from before and behind a linear layer",
+                   "%s: line %d, %s: with %s it would join figures from before and behind a linear layer",
                    config->net->name, u->layer->line, u->layer->name, weft_dtype_name(config->values));
         type[u->y] = u->kind == UNIT_LINEAR ? wide : type[u->x];
     }
@@ -406,6 +444,7 @@ void dense_model_destroy(dense_model *model)
             norm_destroy(&model->unit[i].norm);
         }
         dense_group_norm_destroy(&model->unit[i].group_norm);
+        dense_gain_destroy(&model->unit[i].gain);
     }
     tensor_destroy(&model->arena);
     param_store_destroy(&model->params);

@@ -15,6 +15,7 @@
 #include "base/trace/activity.h"
 #include "dense/data/image_source.h"
 #include "dense/engine/arena_plan.h"
+#include "dense/engine/dense_gain.h"
 #include "dense/engine/dense_group_norm.h"
 #include "train/layers/linear.h"
 #include "train/layers/norm.h"
@@ -37,10 +38,11 @@ typedef struct dense_unit {
     /* UNIT_LINEAR: its map. UNIT_CONV: the blocks of its kernels and bias; other kinds have LINEAR_NO_BLOCK twice. */
     train_linear linear;
     hal_conv *conv;
-    /* UNIT_POOL and UNIT_SUBSAMPLE: the window. */
+    /* UNIT_POOL and UNIT_SUBSAMPLE: the window. UNIT_UPSAMPLE: that of the pooling that it reverses. */
     hal_pool_shape pool;
     train_norm norm;
-    dense_group_norm group_norm;
+    dense_group_norm group_norm; /* UNIT_GROUPNORM and UNIT_LAYERNORM */
+    dense_gain gain;
 } dense_unit;
 
 /* Arrays with an entry for each value of the network. */
@@ -102,7 +104,7 @@ uint64_t dense_scratch_of_units(const weft_hal *hal, const dense_config *config,
 
 /* ---- for the passes (dense_forward.c, dense_backward.c) ---- */
 
-/* Copies x to y, which has the other of the two types. */
+/* Copies x to y, which may have the other of the two types. */
 weft_status dense_cast(const weft_tensor *x, const weft_tensor *y);
 /* A slot in the type of parameters, as a matrix of the shape of value `like`. */
 weft_tensor dense_wide(const dense_model *model, int slot, int like);
@@ -118,6 +120,8 @@ hal_conv_norm dense_norm_on_the_way(const dense_model *model, const unit *conv);
 hal_dropout dense_dropout(const dense_model *model, int index, const train_pass *pass);
 weft_tensor dense_by_image(const weft_tensor *value, int64_t images);
 /* View of the channels of a subsampled image y that take the channels of the input; the others are padding. */
+/* Columns of the output of a UNIT_CONCAT that hold `other`, or x. */
+weft_tensor dense_concatenated(const dense_model *model, int index, const weft_tensor *y, bool other);
 weft_tensor dense_subsampled(const dense_model *model, int index, const weft_tensor *y);
 
 weft_status dense_forward(void *self, const train_pass *pass, weft_tensor *logits);

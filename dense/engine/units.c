@@ -15,25 +15,15 @@ typedef struct grouping {
     bool *taken;   /* [layers] a unit has it */
 } grouping;
 
-static bool reads_other(const net_layer *layer)
+static void count_reads(grouping *g)
 {
-    return layer->kind == NET_ADD;
-}
-
-static void mark_needed(grouping *g)
-{
-    g->needed[g->net->layers - 1] = true;
-    for (int i = g->net->layers - 1; i >= 0; --i) {
+    net_needed(g->net, g->needed);
+    for (int i = 0; i < g->net->layers; ++i) {
         const net_layer *layer = &g->net->layer[i];
-        if (!g->needed[i]) {
-            continue;
-        }
-        if (layer->from != NET_INPUT) {
-            g->needed[layer->from] = true;
+        if (g->needed[i] && layer->from != NET_INPUT) {
             ++g->reads[layer->from];
         }
-        if (reads_other(layer) && layer->other != NET_INPUT) {
-            g->needed[layer->other] = true;
+        if (g->needed[i] && net_reads_other(layer->kind) && layer->other != NET_INPUT) {
             ++g->reads[layer->other];
         }
     }
@@ -63,50 +53,73 @@ static bool spans_pixels(net_size size)
     return size.height != 1 || size.width != 1;
 }
 
+static const struct {
+    unit_kind unit;
+    hal_curve curve;
+} kinds[NET_KINDS] = {
+    [NET_CONV] = {.unit = UNIT_CONV},
+    [NET_DEPTHWISE] = {.unit = UNIT_CONV},
+    [NET_POINTWISE] = {.unit = UNIT_CONV},
+    [NET_LINEAR] = {.unit = UNIT_LINEAR},
+    [NET_NORM] = {.unit = UNIT_NORM},
+    [NET_GROUPNORM] = {.unit = UNIT_GROUPNORM},
+    [NET_LAYERNORM] = {.unit = UNIT_LAYERNORM},
+    [NET_RELU] = {.unit = UNIT_ACT},
+    [NET_RELU6] = {UNIT_CURVE, HAL_CURVE_RELU6},
+    [NET_GELU] = {UNIT_CURVE, HAL_CURVE_GELU},
+    [NET_SILU] = {UNIT_CURVE, HAL_CURVE_SILU},
+    [NET_SIGMOID] = {UNIT_CURVE, HAL_CURVE_SIGMOID},
+    [NET_ADD] = {.unit = UNIT_ADD},
+    [NET_MULTIPLY] = {.unit = UNIT_GATE},
+    [NET_CONCAT] = {.unit = UNIT_CONCAT},
+    [NET_MAXPOOL] = {.unit = UNIT_POOL},
+    [NET_AVGPOOL] = {.unit = UNIT_POOL},
+    [NET_GLOBALPOOL] = {.unit = UNIT_POOL},
+    [NET_SUBSAMPLE] = {.unit = UNIT_SUBSAMPLE},
+    [NET_UPSAMPLE] = {.unit = UNIT_UPSAMPLE},
+    [NET_DROPOUT] = {.unit = UNIT_ACT},
+    [NET_SCALE] = {.unit = UNIT_SCALE},
+    [NET_GAIN] = {.unit = UNIT_GAIN},
+};
+
+/* The gate of a product is its `other`. */
+static void order_product(const grouping *g, const net_layer *layer, unit *u)
+{
+    const net_size from = net_size_of(g->net, layer->from), other = net_size_of(g->net, layer->other);
+    if (net_pixels(from) < net_pixels(other)) {
+        const int gate = u->x;
+        u->x = u->other;
+        u->other = gate;
+    }
+}
+
 static void start_unit(const grouping *g, const net_layer *layer, unit *u)
 {
     const net_size input = net_size_of(g->net, layer->from);
-    *u = (unit){.layer = layer, .x = value_of(g, layer->from), .other = UNIT_NO_VALUE};
+    *u = (unit){.kind = kinds[layer->kind].unit,
+                .layer = layer,
+                .x = value_of(g, layer->from),
+                .other = net_reads_other(layer->kind) ? value_of(g, layer->other) : UNIT_NO_VALUE,
+                .relu = layer->kind == NET_RELU,
+                .curve = kinds[layer->kind].curve};
     memcpy(u->kernel, layer->kernel, sizeof u->kernel);
     switch (layer->kind) {
-    case NET_CONV:
-        u->kind = UNIT_CONV;
-        break;
     case NET_LINEAR:
         u->kind = spans_pixels(input) ? UNIT_CONV : UNIT_LINEAR;
         u->kernel[0] = input.height;
         u->kernel[1] = input.width;
         break;
-    case NET_NORM:
-        u->kind = UNIT_NORM;
-        break;
-    case NET_GROUPNORM:
-        u->kind = UNIT_GROUPNORM;
-        break;
-    case NET_ADD:
-        u->kind = UNIT_ADD;
-        u->other = value_of(g, layer->other);
-        break;
-    case NET_RELU:
-        u->kind = UNIT_ACT;
-        u->relu = true;
+    case NET_MULTIPLY:
+        order_product(g, layer, u);
         break;
     case NET_DROPOUT:
-        u->kind = UNIT_ACT;
         u->dropout = layer->value;
         break;
-    case NET_SUBSAMPLE:
-        u->kind = UNIT_SUBSAMPLE;
-        break;
-    case NET_SCALE:
-        u->kind = UNIT_SCALE;
+    case NET_GLOBALPOOL:
+        u->kernel[0] = input.height;
+        u->kernel[1] = input.width;
         break;
     default:
-        u->kind = UNIT_POOL;
-        if (layer->kind == NET_GLOBALPOOL) {
-            u->kernel[0] = input.height;
-            u->kernel[1] = input.width;
-        }
         break;
     }
 }
@@ -184,7 +197,7 @@ static weft_status group(grouping *g)
     }
     list->maker[list->values] = UNIT_NO_UNIT;
     list->size[list->values++] = g->net->input;
-    mark_needed(g);
+    count_reads(g);
     for (int i = 0; i < layers; ++i) {
         if (g->needed[i] && !g->taken[i]) {
             add_unit(g, i);

@@ -6,6 +6,7 @@
  *      norm [add] [relu]           one pass for normalising, the sum and the sign
  *      add [relu]
  *      relu [dropout]
+ *      gelu, multiply, concat ... by themselves
  *
  * A layer joins the layer above it if it is the only reader of that layer's output. A *value* is a matrix in memory
  * between units: the network's input, or the output of a unit's last layer.
@@ -13,17 +14,24 @@
 #pragma once
 
 #include "dense/net/net.h"
+#include "hal/op_args.h"
 
 typedef enum unit_kind {
     UNIT_CONV, /* linear layers over more than one pixel too: a kernel as large as the image */
     UNIT_LINEAR,
     UNIT_NORM,
     UNIT_GROUPNORM,
+    UNIT_LAYERNORM,
     UNIT_ADD,
-    UNIT_ACT, /* relu, dropout, or both */
+    UNIT_GATE,   /* multiply: of a gate of one pixel, that is `other` */
+    UNIT_CONCAT, /* the channels of `other`, and then those of x */
+    UNIT_ACT,    /* relu, dropout, or both */
+    UNIT_CURVE,  /* gelu and its like */
     UNIT_POOL,
     UNIT_SUBSAMPLE,
-    UNIT_SCALE
+    UNIT_UPSAMPLE,
+    UNIT_SCALE,
+    UNIT_GAIN
 } unit_kind;
 
 enum { UNIT_NO_VALUE = -1, UNIT_INPUT_VALUE = 0, UNIT_NO_UNIT = -1 };
@@ -31,9 +39,10 @@ enum { UNIT_NO_VALUE = -1, UNIT_INPUT_VALUE = 0, UNIT_NO_UNIT = -1 };
 typedef struct unit {
     unit_kind kind;
     const net_layer *layer; /* the first of its layers: gives names and numbers */
-    int x, other, y;        /* values; other: what is added, or UNIT_NO_VALUE */
+    int x, other, y;        /* values; other: what is added, multiplied or put in front, or UNIT_NO_VALUE */
     bool relu;
     double dropout;
+    hal_curve curve;
     int64_t kernel[2]; /* of convolutions and pooling */
 } unit;
 

@@ -8,10 +8,11 @@
  *      maxpool 2
  *      linear classes                           as many outputs as the data have classes
  *
- * One line a layer: [NAME:] KIND NUMBERS... [KEY=VALUE...]; net_kind_list has the kinds with their numbers and keys. A
+ * One line a layer: [NAME:] KIND NUMBERS... [KEY=VALUE...]; net_kind_rows has the kinds with their numbers and keys. A
  * layer reads the one above it, or from=NAME; `input` names the network's input. `add NAME` is the sum of the layer
- * above and NAME. A layer without a name gets its kind and number: conv1, norm1, conv2. Names of layers become names of
- * parameters: conv1.weight. The built-in networks are written in this text too (dense/net/zoo.h).
+ * above and NAME, `multiply NAME` their product, `concat NAME` the channels of NAME and then those of the layer above.
+ * A layer without a name gets its kind and number: conv1, norm1, conv2. Names of layers become names of parameters:
+ * conv1.weight. The built-in networks are written in this text too (dense/net/zoo.h).
  *
  * Nothing here is collective.
  */
@@ -35,17 +36,28 @@ enum {
 
 typedef enum net_kind {
     NET_CONV,
+    NET_DEPTHWISE, /* a convolution of each channel by itself */
+    NET_POINTWISE, /* a linear layer over the channels of each pixel, whose weights are a matrix */
     NET_LINEAR,
     NET_NORM,      /* batch norm over pixels */
     NET_GROUPNORM, /* each image by itself, over pixels and the channels of a group */
+    NET_LAYERNORM, /* each pixel by itself, over its channels */
     NET_RELU,
+    NET_RELU6,
+    NET_GELU,
+    NET_SILU,
+    NET_SIGMOID,
     NET_ADD,
+    NET_MULTIPLY, /* element by element, or each image's channels by a gate of one pixel */
+    NET_CONCAT,   /* channels behind channels */
     NET_MAXPOOL,
     NET_AVGPOOL,
     NET_GLOBALPOOL, /* the mean over all pixels */
     NET_SUBSAMPLE,  /* every stride-th pixel, channels between zeros: K. He et al., CVPR 2016, shortcut A */
+    NET_UPSAMPLE,   /* every pixel becomes a block of equal ones */
     NET_DROPOUT,
     NET_SCALE,
+    NET_GAIN, /* a trained factor for each channel: H. Touvron et al., ICCV 2021, arXiv 2103.17239 */
     NET_KINDS
 } net_kind;
 
@@ -59,6 +71,24 @@ typedef struct net_size {
     int64_t height, width, channels;
 } net_size;
 
+/* Returns true for layers that are convolutions: their kernels are drawn and computed alike. */
+static inline bool net_is_conv(net_kind kind)
+{
+    return kind == NET_CONV || kind == NET_DEPTHWISE || kind == NET_POINTWISE;
+}
+
+/* Returns true for layers whose weights are a matrix in files, as those of PyTorch's Linear. */
+static inline bool net_has_matrix(net_kind kind)
+{
+    return kind == NET_LINEAR || kind == NET_POINTWISE;
+}
+
+/* Returns true for layers that read two others, `from` and `other`. */
+static inline bool net_reads_other(net_kind kind)
+{
+    return kind == NET_ADD || kind == NET_MULTIPLY || kind == NET_CONCAT;
+}
+
 static inline int64_t net_pixels(net_size size)
 {
     return size.height * size.width;
@@ -68,12 +98,12 @@ typedef struct net_layer {
     char name[NET_NAME_BYTES];
     net_kind kind;
     int line;        /* of the text */
-    int from, other; /* the layers that it reads, before it in the list; other: of add */
-    int64_t out;     /* channels, or NET_CLASSES until net_fit */
+    int from, other; /* the layers that it reads, before it in the list; other: of add, multiply and concat */
+    int64_t out;     /* channels, or NET_CLASSES until net_fit, which sets out and groups of depthwise */
     int64_t kernel[2], stride[2], pad[2], dilation[2], groups;
     bool bias;
     net_start start; /* of conv */
-    double value;    /* probability of dropout, factor of scale */
+    double value;    /* probability of dropout, factor of scale, first factor of gain, epsilon of layernorm */
     net_size size;   /* of what it gives; after net_fit */
 } net_layer;
 
@@ -107,6 +137,9 @@ weft_status net_fit(network *net, net_size input, int64_t classes);
 
 /* The size of layer `index`, or of the input. */
 net_size net_size_of(const network *net, int index);
+
+/* needed[layers], all false: becomes true for the layers that the output depends on. */
+void net_needed(const network *net, bool *needed);
 
 /* The first batch norm whose input is one pixel an image, so that one image leaves it one value a channel; NULL: none.
  * After net_fit. */

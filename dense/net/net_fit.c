@@ -65,6 +65,22 @@ static weft_status fit_conv(const network *net, net_layer *layer, net_size input
     return fit_window(net, layer, input);
 }
 
+static weft_status fit_pointwise(const network *net, net_layer *layer, net_size input)
+{
+    layer->size = (net_size){input.height, input.width, layer->out};
+    return fit_weights(net, layer, (double)input.channels);
+}
+
+static weft_status fit_upsample(const network *net, net_layer *layer, net_size input)
+{
+    const double height = (double)input.height * (double)layer->stride[0];
+    const double width = (double)input.width * (double)layer->stride[1];
+    LAYER_CHECK(net, layer, height <= NET_EXTENT_MAX && width <= NET_EXTENT_MAX,
+                "%.0f x %.0f pixels; at most %d a side: take a smaller factor", height, width, NET_EXTENT_MAX);
+    layer->size = (net_size){input.height * layer->stride[0], input.width * layer->stride[1], input.channels};
+    return WEFT_OK;
+}
+
 static weft_status fit_pool(const network *net, net_layer *layer, net_size input)
 {
     layer->size.channels = input.channels;
@@ -103,6 +119,30 @@ static weft_status fit_add(const network *net, net_layer *layer, net_size input)
     return WEFT_OK;
 }
 
+/* A gate of one pixel scales the channels of the other input, whichever of the two it is. */
+static weft_status fit_multiply(const network *net, net_layer *layer, net_size input)
+{
+    const net_size other = net_size_of(net, layer->other);
+    const bool gates = net_pixels(input) == 1 || net_pixels(other) == 1;
+    LAYER_CHECK(net, layer, same_size(input, other) || (gates && input.channels == other.channels),
+                "%lld x %lld x %lld cannot be multiplied by %lld x %lld x %lld: equal sizes, or one pixel of as many "
+                "channels, such as 'globalpool' gives",
+                (long long)other.height, (long long)other.width, (long long)other.channels, (long long)input.height,
+                (long long)input.width, (long long)input.channels);
+    layer->size = net_pixels(input) == 1 ? other : input;
+    return WEFT_OK;
+}
+
+static weft_status fit_concat(const network *net, net_layer *layer, net_size input)
+{
+    const net_size other = net_size_of(net, layer->other);
+    LAYER_CHECK(net, layer, input.height == other.height && input.width == other.width,
+                "channels of %lld x %lld pixels cannot stand behind those of %lld x %lld: give both layers one size",
+                (long long)input.height, (long long)input.width, (long long)other.height, (long long)other.width);
+    layer->size = (net_size){input.height, input.width, other.channels + input.channels};
+    return WEFT_OK;
+}
+
 static weft_status fit_groupnorm(const network *net, net_layer *layer, net_size input)
 {
     LAYER_CHECK(net, layer, input.channels % layer->groups == 0,
@@ -118,8 +158,19 @@ static weft_status fit_layer(const network *net, net_layer *layer)
     switch (layer->kind) {
     case NET_CONV:
         return fit_conv(net, layer, input);
+    case NET_DEPTHWISE:
+        layer->out = layer->groups = input.channels;
+        return fit_conv(net, layer, input);
+    case NET_POINTWISE:
+        return fit_pointwise(net, layer, input);
     case NET_LINEAR:
         return fit_linear(net, layer, input);
+    case NET_MULTIPLY:
+        return fit_multiply(net, layer, input);
+    case NET_CONCAT:
+        return fit_concat(net, layer, input);
+    case NET_UPSAMPLE:
+        return fit_upsample(net, layer, input);
     case NET_GROUPNORM:
         return fit_groupnorm(net, layer, input);
     case NET_ADD:
@@ -168,7 +219,9 @@ net_cost net_cost_of(const network *net, int index)
     const net_size input = net_size_of(net, layer->from);
     const double out = elements(layer->size);
     switch (layer->kind) {
-    case NET_CONV: {
+    case NET_CONV:
+    case NET_DEPTHWISE:
+    case NET_POINTWISE: {
         const int64_t each = input.channels / layer->groups * layer->kernel[0] * layer->kernel[1];
         return (net_cost){layer->out * (each + layer->bias), 2.0 * (double)each * out};
     }
@@ -176,8 +229,11 @@ net_cost net_cost_of(const network *net, int index)
         const int64_t each = input.height * input.width * input.channels;
         return (net_cost){layer->out * (each + layer->bias), 2.0 * (double)each * out};
     }
+    case NET_GAIN:
+        return (net_cost){layer->size.channels, out};
     case NET_NORM:
     case NET_GROUPNORM:
+    case NET_LAYERNORM:
         return (net_cost){2 * layer->size.channels, 7.0 * out};
     case NET_MAXPOOL:
     case NET_AVGPOOL:
@@ -185,9 +241,25 @@ net_cost net_cost_of(const network *net, int index)
     case NET_GLOBALPOOL:
         return (net_cost){0, elements(input)};
     case NET_SUBSAMPLE:
+    case NET_CONCAT:
+    case NET_UPSAMPLE:
         return (net_cost){0, 0.0};
     default:
         return (net_cost){0, out};
+    }
+}
+
+void net_needed(const network *net, bool *needed)
+{
+    needed[net->layers - 1] = true;
+    for (int i = net->layers - 1; i >= 0; --i) {
+        const net_layer *layer = &net->layer[i];
+        if (needed[i] && layer->from != NET_INPUT) {
+            needed[layer->from] = true;
+        }
+        if (needed[i] && net_reads_other(layer->kind) && layer->other != NET_INPUT) {
+            needed[layer->other] = true;
+        }
     }
 }
 

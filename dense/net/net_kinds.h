@@ -15,6 +15,8 @@ typedef enum net_field {
     NET_FIELD_BIAS,
     NET_FIELD_START,
     NET_FIELD_VALUE,
+    NET_FIELD_EPSILON,
+    NET_FIELD_FACTOR,
     NET_FIELD_OTHER
 } net_field;
 

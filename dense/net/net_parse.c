@@ -126,6 +126,8 @@ static weft_status read_start(const line_words *words, const char *text, net_sta
 static weft_status read_value(const line_words *words, char *text, net_layer *layer)
 {
     LINE_CHECK(words, number_parse_real(text, &layer->value), "'%s' is not a number", text);
+    LINE_CHECK(words, layer->kind != NET_LAYERNORM || (layer->value > 0 && layer->value < 1),
+               "epsilon %s: a number above 0 and below 1", text);
     LINE_CHECK(words, layer->kind != NET_DROPOUT || (layer->value >= 0 && layer->value < 1),
                "dropout %s: a probability is at least 0 and less than 1", text);
     return WEFT_OK;
@@ -148,6 +150,7 @@ static weft_status read_field(const network *net, const line_words *words, net_f
     case NET_FIELD_START:
         return read_start(words, text, &layer->start);
     case NET_FIELD_VALUE:
+    case NET_FIELD_EPSILON:
         return read_value(words, text, layer);
     case NET_FIELD_OTHER:
         return read_reference(net, words, text, &layer->other);

@@ -41,6 +41,7 @@ static void write_field(const network *net, const net_layer *layer, net_field fi
         fputs(layer->start == NET_START_UNIFORM ? "uniform" : "kaiming", out);
         break;
     case NET_FIELD_VALUE:
+    case NET_FIELD_EPSILON:
         fputs(number_format_real(layer->value, text), out);
         break;
     case NET_FIELD_OTHER:

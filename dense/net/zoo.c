@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/nearest.h"
+#include "dense/net/zoo_torchvision.h"
 
 static void write_lenet(FILE *out, int argument)
 {
@@ -242,6 +243,12 @@ static const struct {
     {"wide-resnet-28-8", write_wide_resnet, 8, {32, 32, 3}, 10},
     {"wide-resnet-28-10", write_wide_resnet, 10, {32, 32, 3}, 10},
     {"alexnet", write_alexnet, 0, {224, 224, 3}, 1000},
+    {"vgg-11", zoo_write_vgg, 11, {224, 224, 3}, 1000},
+    {"vgg-16", zoo_write_vgg, 16, {224, 224, 3}, 1000},
+    {"mobilenet-v1", zoo_write_mobilenet, 1, {224, 224, 3}, 1000},
+    {"mobilenet-v2", zoo_write_mobilenet, 2, {224, 224, 3}, 1000},
+    {"densenet-121", zoo_write_densenet, 0, {224, 224, 3}, 1000},
+    {"convnext-tiny", zoo_write_convnext, 0, {224, 224, 3}, 1000},
 };
 
 enum { NETWORKS = sizeof networks / sizeof networks[0] };

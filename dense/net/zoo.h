@@ -10,6 +10,11 @@
  *      resnet-9            D. Page: How to train your ResNet, 2018 (DAWNBench)
  *      wide-resnet-28-K    S. Zagoruyko, N. Komodakis, BMVC 2016, K times as wide: 1, 2, 4, 8 or 10
  *      alexnet             A. Krizhevsky et al., NeurIPS 2012, one column, batch norm behind pool5: X. Jia et al., 2018
+ *      vgg-11, -16         K. Simonyan, A. Zisserman, ICLR 2015
+ *      mobilenet-v1        A. Howard et al., 2017, arXiv 1704.04861, with ReLU6
+ *      mobilenet-v2        M. Sandler et al., CVPR 2018
+ *      densenet-121        G. Huang et al., CVPR 2017
+ *      convnext-tiny       Z. Liu et al., CVPR 2022, without stochastic depth
  *      mlp                 two hidden layers
  */
 #pragma once

@@ -32,12 +32,13 @@ class TrainOptions(TypedDict, total=False):
         published GCN of Kipf and Welling; gat-paper = the published GAT of Velickovic and others; reddit, ogbn-* =
         the published full-batch settings of these data sets; images: auto = images, for batches of 128 and less;
         tables: auto = trees; tables of clicks: auto = clicks, few epochs of large batches
-    model: one of auto, sage, gcn, mlp, gat, gatv2, gin, sgc, lenet, resnet-9, resnet-20, resnet-32, resnet-44, resnet-56, resnet-18, resnet-50, wide-resnet-28-1, wide-resnet-28-2, wide-resnet-28-4, wide-resnet-28-8, wide-resnet-28-10, alexnet, trees, lr, fm, wide-deep, deepfm, dcn, dcn-v2, dlrm, xdeepfm, parts; default auto
+    model: one of auto, sage, gcn, mlp, gat, gatv2, gin, sgc, lenet, resnet-9, resnet-20, resnet-32, resnet-44, resnet-56, resnet-18, resnet-50, wide-resnet-28-1, wide-resnet-28-2, wide-resnet-28-4, wide-resnet-28-8, wide-resnet-28-10, alexnet, vgg-11, vgg-16, mobilenet-v1, mobilenet-v2, densenet-121, convnext-tiny, trees, lr, fm, wide-deep, deepfm, dcn, dcn-v2, dlrm, xdeepfm, parts; default auto
         what is trained; auto chooses by the data; graphs: sage (auto), gcn, gat and gatv2 (attention), gin (sums and
         networks of two layers), sgc (hops and one linear map), or mlp (no graph); images: lenet, mlp, resnet-20, -32,
-        -44, -56, -9, -18, -50, wide-resnet-28-K, alexnet, or a network of your own (docs/networks.md); auto by their
-        size; tables: trees, boosted one an epoch; tables of clicks: lr, fm, wide-deep, deepfm, dcn, dcn-v2, dlrm,
-        xdeepfm, or parts of your own choice (--click-parts)
+        -44, -56, -9, -18, -50, wide-resnet-28-K, alexnet, vgg-11, -16, mobilenet-v1, -v2, densenet-121,
+        convnext-tiny, or a network of your own (docs/networks.md); auto by their size; tables: trees, boosted one an
+        epoch; tables of clicks: lr, fm, wide-deep, deepfm, dcn, dcn-v2, dlrm, xdeepfm, or parts of your own choice
+        (--click-parts)
     batch_size: 1 to 1000000000; default 128
         samples of a step, over all ranks together
     shard_by: default random

@@ -43,6 +43,16 @@ enum {
 
 /* How scatter_rows treats the row that is there: it replaces it, adds to it, or keeps the larger of two numbers, where
  * a NaN wins. */
+/* Activations of images beside ReLU. gelu: x * P(N(0, 1) <= x), D. Hendrycks, K. Gimpel, arXiv 1606.08415. silu: x *
+ * sigmoid(x), S. Elfwing, E. Uchibe, K. Doya, arXiv 1702.03118. relu6: min(max(x, 0), 6). */
+typedef enum hal_curve { HAL_CURVE_GELU, HAL_CURVE_SILU, HAL_CURVE_SIGMOID, HAL_CURVE_RELU6 } hal_curve;
+
+/* Returns true for curves whose slope is a function of what they give, so that a backward pass reads that alone. */
+static inline bool hal_curve_by_output(hal_curve curve)
+{
+    return curve == HAL_CURVE_SIGMOID || curve == HAL_CURVE_RELU6;
+}
+
 typedef enum hal_scatter { HAL_SCATTER_REPLACE, HAL_SCATTER_ADD, HAL_SCATTER_MAX } hal_scatter;
 
 /* ---- what operations take besides matrices ----------------------------------------------------------------------- */

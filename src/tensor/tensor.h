@@ -57,6 +57,13 @@ weft_status tensor_scale_rows(const weft_tensor *scale, const weft_tensor *x, we
 weft_status tensor_act_forward(const weft_tensor *x, bool relu, const hal_dropout *dropout, weft_tensor *y);
 weft_status tensor_act_backward(const weft_tensor *dy, const weft_tensor *y, bool relu, const hal_dropout *dropout,
                                 weft_tensor *dx);
+/* A curve, and back through it: `known` is its output or its input (hal_curve_by_output). */
+weft_status tensor_curve_forward(const weft_tensor *x, hal_curve curve, weft_tensor *y);
+weft_status tensor_curve_backward(const weft_tensor *dy, const weft_tensor *known, hal_curve curve, weft_tensor *dx);
+/* y = x [images * pixels, n] times gate [images, n], and the gradients of both; dgate: NULL if it is not wanted. */
+weft_status tensor_gate_forward(const weft_tensor *x, const weft_tensor *gate, weft_tensor *y);
+weft_status tensor_gate_backward(const weft_tensor *dy, const weft_tensor *x, const weft_tensor *gate,
+                                 weft_tensor *dgate, weft_tensor *dx);
 /* ELU, and back through it: y is its output or what dropout with probability 1 - keep made of that. */
 weft_status tensor_elu_forward(const weft_tensor *x, weft_tensor *y);
 weft_status tensor_elu_backward(const weft_tensor *dy, const weft_tensor *y, double keep, weft_tensor *dx);

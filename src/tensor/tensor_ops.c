@@ -82,6 +82,56 @@ weft_status tensor_act_backward(const weft_tensor *dy, const weft_tensor *y, boo
     return hal_act_backward(dx->hal, &args);
 }
 
+weft_status tensor_curve_forward(const weft_tensor *x, hal_curve curve, weft_tensor *y)
+{
+    WEFT_TRY(tensor_check_same("curve_forward", "x", x, y));
+    return hal_curve_forward(y->hal, &(hal_curve_forward_args){.x = tensor_mat(x), .y = tensor_mat(y), .curve = curve});
+}
+
+weft_status tensor_curve_backward(const weft_tensor *dy, const weft_tensor *known, hal_curve curve, weft_tensor *dx)
+{
+    WEFT_TRY(tensor_check_same("curve_backward", "dy", dy, dx));
+    WEFT_TRY(tensor_check_same("curve_backward", "known", known, dx));
+    return hal_curve_backward(
+        dx->hal, &(hal_curve_backward_args){
+                     .dy = tensor_mat(dy), .known = tensor_mat(known), .dx = tensor_mat(dx), .curve = curve});
+}
+
+/* [out] pixels: rows of x for each row of the gate; 1 if there are none. */
+static weft_status check_gate(const char *op, const weft_tensor *gate, const weft_tensor *x, int64_t *pixels)
+{
+    *pixels = gate->rows > 0 ? x->rows / gate->rows : 1;
+    WEFT_CHECK(gate->rows * *pixels == x->rows && gate->dtype == x->dtype, WEFT_ERR_INTERNAL,
+               "%s: %lld rows of the gate do not divide %lld", op, (long long)gate->rows, (long long)x->rows);
+    return tensor_check_shape(op, "gate", gate, gate->rows, x->cols);
+}
+
+weft_status tensor_gate_forward(const weft_tensor *x, const weft_tensor *gate, weft_tensor *y)
+{
+    int64_t pixels = 1;
+    WEFT_TRY(tensor_check_same("gate_forward", "x", x, y));
+    WEFT_TRY(check_gate("gate_forward", gate, x, &pixels));
+    return hal_gate_forward(
+        y->hal,
+        &(hal_gate_forward_args){.x = tensor_mat(x), .gate = tensor_mat(gate), .y = tensor_mat(y), .pixels = pixels});
+}
+
+weft_status tensor_gate_backward(const weft_tensor *dy, const weft_tensor *x, const weft_tensor *gate,
+                                 weft_tensor *dgate, weft_tensor *dx)
+{
+    int64_t pixels = 1;
+    WEFT_TRY(tensor_check_same("gate_backward", "dy", dy, dx));
+    WEFT_TRY(tensor_check_same("gate_backward", "x", x, dx));
+    WEFT_TRY(dgate == NULL ? WEFT_OK : tensor_check_same("gate_backward", "dgate", dgate, gate));
+    WEFT_TRY(check_gate("gate_backward", gate, dx, &pixels));
+    return hal_gate_backward(dx->hal, &(hal_gate_backward_args){.dy = tensor_mat(dy),
+                                                                .x = tensor_mat(x),
+                                                                .gate = tensor_mat(gate),
+                                                                .dgate = tensor_mat(dgate),
+                                                                .dx = tensor_mat(dx),
+                                                                .pixels = pixels});
+}
+
 weft_status tensor_elu_forward(const weft_tensor *x, weft_tensor *y)
 {
     WEFT_TRY(tensor_check_alike("elu_forward", "x", x, y));

@@ -13,6 +13,7 @@
 #include "backend/attention_cases.h"
 #include "backend/backend_env.h"
 #include "backend/backend_perf.h"
+#include "backend/curve_cases.h"
 #include "backend/factor_cases.h"
 #include "backend/feature_cases.h"
 #include "backend/gemm_cases.h"
@@ -549,6 +550,8 @@ static const struct test_case {
     {"attention", case_attention, WHOLE, HAL_OP_attention_forward},
     {"max", case_max, DATA, HAL_OP_max_forward},
     {"heads", case_heads, WHOLE, HAL_OP_head_dot},
+    {"curve", case_curve, VALUE, HAL_OP_curve_forward},
+    {"gate", case_gate, VALUE, HAL_OP_gate_backward},
     {"elu", case_elu, WHOLE, HAL_OP_elu_forward},
     {"gemm", case_gemm, DATA, HAL_OP_gemm},
     {"gemm_gradient", case_gemm_gradient, DATA, HAL_OP_gemm},

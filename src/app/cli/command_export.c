@@ -1,5 +1,5 @@
-/* app/cli/command_export.c: weft export MODEL --out FILE.safetensors, FILE.json of trees, or FILE.npy of rows of
- * embeddings. */
+/* app/cli/command_export.c: weft export MODEL --out FILE.safetensors, FILE.onnx of networks on images, FILE.json of
+ * trees, or FILE.npy of rows of embeddings. */
 #include <string.h>
 #include <strings.h>
 
@@ -62,11 +62,25 @@ static weft_status write_rows(const saved_model *model, const weft_options *opti
     return ops->write_rows(model, out, keys);
 }
 
+static weft_status write_onnx(const saved_model *model, const char *out)
+{
+    const workload_ops *ops = workload_of(model->known);
+    WEFT_CHECK(ops->write_onnx != NULL, WEFT_ERR_USAGE,
+               "--out %s: ONNX is for networks on images, and this is a model on %s: name it FILE.%s", out, ops->field,
+               model->own != NULL ? "json" : "safetensors");
+    WEFT_TRY(ops->write_onnx(model, out));
+    log_info("%s: %d layers, from %s", out, model->layers, model->path);
+    return WEFT_OK;
+}
+
 static weft_status write_as_asked(const saved_model *model, const weft_options *options)
 {
     const char *out = option_text(options, OPT_EXPORT_OUT);
     if (model->own == NULL && strcmp(ending_of(out), ".npy") == 0) {
         return write_rows(model, options);
+    }
+    if (strcmp(ending_of(out), ".onnx") == 0) {
+        return write_onnx(model, out);
     }
     const bool json = strcmp(ending_of(out), ".json") == 0;
     WEFT_CHECK(json == (model->own != NULL), WEFT_ERR_USAGE, "--out %s: %s", out,
@@ -75,14 +89,14 @@ static weft_status write_as_asked(const saved_model *model, const weft_options *
     return json ? write_own(model, out) : write_model(model, options);
 }
 
-/* Three formats are written: a name that stands for another would deceive whoever loads the file. */
+/* Few formats are written: a name that stands for another would deceive whoever loads the file. */
 static weft_status check_ending(const char *out)
 {
     static const struct {
         const char *ending, *cure;
     } cures[] = {
         {".npz", "; weights.npz in the run folder has the weights as arrays of NumPy"},
-        {".onnx", "; torch.onnx.export writes ONNX, from a PyTorch model that took the tensors by load_state_dict"},
+        {".onnx", "; ONNX, of networks on images, is FILE.onnx in small letters"},
         {".h5", "; safetensors.numpy.load_file reads it for other programs"},
     };
     const char *ending = ending_of(out);
@@ -90,15 +104,16 @@ static weft_status check_ending(const char *out)
     for (size_t i = 0; i < sizeof cures / sizeof *cures; i++) {
         cure = strcasecmp(ending, cures[i].ending) == 0 ? cures[i].cure : cure;
     }
-    static const char *const endings[] = {"", ".safetensors", ".json", ".npy"};
+    static const char *const endings[] = {"", ".safetensors", ".onnx", ".json", ".npy"};
     bool known = false;
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         known = known || strcmp(ending, endings[i]) == 0;
     }
-    WEFT_CHECK(known, WEFT_ERR_USAGE,
-               "--out %s: weft export writes safetensors, trees as FILE.json, and rows of embeddings as FILE.npy: name "
-               "it FILE.safetensors%s",
-               out, cure);
+    WEFT_CHECK(
+        known, WEFT_ERR_USAGE,
+        "--out %s: weft export writes safetensors, networks on images as FILE.onnx, trees as FILE.json, and rows "
+        "of embeddings as FILE.npy: name it FILE.safetensors%s",
+        out, cure);
     return WEFT_OK;
 }
 

@@ -102,7 +102,7 @@ static weft_status decide_precondition(weft_options *options)
     for (int i = 0; status == WEFT_OK && i < net.layers; ++i) {
         const net_layer *layer = &net.layer[i];
         facts.norms += layer->kind == NET_NORM ? 1 : 0;
-        facts.weights += (layer->kind == NET_CONV && layer->groups == 1) || layer->kind == NET_LINEAR ? 1 : 0;
+        facts.weights += (layer->kind == NET_CONV && layer->groups == 1) || net_has_matrix(layer->kind) ? 1 : 0;
     }
     net_destroy(&net);
     return status == WEFT_OK ? second_setup_decide_images(options, &facts) : status;
@@ -257,9 +257,16 @@ weft_status dense_check_moments(const weft_options *options)
     return WEFT_OK;
 }
 
+void dense_moments_of(const weft_options *options, float *mean, float *deviation)
+{
+    const char *rest = option_text(options, OPT_IMAGE_MOMENTS);
+    const int64_t means = dense_means_of(options);
+    (void)(read_numbers(&rest, '/', mean, means) && read_numbers(&rest, '\0', deviation, means));
+}
+
 static weft_status read_moments(const weft_options *options, bool trained, augment *a)
 {
-    const char *text = option_text(options, OPT_IMAGE_MOMENTS), *rest = text;
+    const char *text = option_text(options, OPT_IMAGE_MOMENTS);
     const int64_t means = dense_means_of(options);
     const bool fits = means == a->channels || strchr(text, '/') == NULL;
     WEFT_CHECK(
@@ -272,7 +279,7 @@ static weft_status read_moments(const weft_options *options, bool trained, augme
                "leave it out",
                FLAG_IMAGE_MOMENTS, text, (long long)means, (long long)a->channels);
     WEFT_TRY(dense_check_moments(options));
-    (void)(read_numbers(&rest, '/', a->mean, a->channels) && read_numbers(&rest, '\0', a->deviation, a->channels));
+    dense_moments_of(options, a->mean, a->deviation);
     return WEFT_OK;
 }
 

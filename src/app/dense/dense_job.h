@@ -64,6 +64,8 @@ weft_status dense_size_of(const weft_options *options, int64_t *height, int64_t 
 int64_t dense_means_of(const weft_options *options);
 /* --image-moments of any number of channels: WEFT_ERR_USAGE where it is none. */
 weft_status dense_check_moments(const weft_options *options);
+/* mean and deviation: [dense_means_of], of --image-moments that dense_check_moments takes and that is not "auto". */
+void dense_moments_of(const weft_options *options, float *mean, float *deviation);
 /* What images go through, after that. trained: the moments are a trained model's. WEFT_ERR_USAGE: moments that are
  * none, or of other channels. */
 weft_status dense_augment_of(const image_set *set, const weft_options *options, bool trained, augment *a);
@@ -81,3 +83,5 @@ void dense_closing_facts(const workload *work, fact_list *list);
 weft_status dense_recognise(saved_model *model, const weft_options *given);
 weft_status dense_read_named(safetensors_file *file, saved_model *model, const weft_options *given);
 weft_status dense_write_named(const saved_model *model, const char *path, const safetensors_text *texts, int count);
+/* In app/dense/dense_onnx.c. */
+weft_status dense_write_onnx(const saved_model *model, const char *path);

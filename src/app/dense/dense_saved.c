@@ -78,7 +78,7 @@ static weft_status count_outputs(saved_model *model, network *net)
 {
     assert(net->layers > 0); /* a network that was parsed has a layer */
     int last = net->layers - 1;
-    while (last > 0 && net->layer[last].kind != NET_LINEAR && net->layer[last].kind != NET_CONV) {
+    while (last > 0 && net->layer[last].kind != NET_LINEAR && !net_is_conv(net->layer[last].kind)) {
         --last;
     }
     char name[NET_NAME_BYTES + 16];

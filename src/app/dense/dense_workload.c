@@ -296,6 +296,7 @@ const workload_ops dense_workload = {
     .recognise = dense_recognise,
     .read_named = dense_read_named,
     .write_named = dense_write_named,
+    .write_onnx = dense_write_onnx,
     .benches = benches,
     .info = dense_info,
     .info_name = net_zoo_name,

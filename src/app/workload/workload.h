@@ -290,6 +290,8 @@ typedef struct workload_ops {
     weft_status (*read_named)(safetensors_file *file, saved_model *model, const weft_options *given);
     /* A recognised model under those names. texts: [count] metadata. */
     weft_status (*write_named)(const saved_model *model, const char *path, const safetensors_text *texts, int count);
+    /* A recognised model as a file of ONNX. NULL: models of this kind have no such form. */
+    weft_status (*write_onnx)(const saved_model *model, const char *path);
     /* The rows that a recognised model keeps beside its weights, as arrays of NumPy: FILE.npy, and their keys in
      * `keys`. NULL: it keeps none. */
     weft_status (*write_rows)(const saved_model *model, const char *path, const char *keys);

@@ -81,6 +81,71 @@ static weft_status cpu_elu_backward(weft_hal *hal, const hal_elu_backward_args *
     return cpu_each_row(hal, elu_backward_rows, a, &a->dx);
 }
 
+/* ---- curves and gates ------------------------------------------------------------------------------------------ */
+
+static void curve_forward_rows(const cpu_piece *piece, const void *args)
+{
+    const hal_curve_forward_args *a = args;
+    piece_kernels(piece, &a->x)
+        ->curve_forward(piece->rows, a->y.cols, a->curve, piece_cells_in(piece, &a->x), a->x.ld,
+                        piece_cells_out(piece, &a->y), a->y.ld);
+}
+
+static weft_status cpu_curve_forward(weft_hal *hal, const hal_curve_forward_args *a)
+{
+    assert(a->x.rows == a->y.rows && a->x.cols == a->y.cols);
+    return cpu_each_row(hal, curve_forward_rows, a, &a->y);
+}
+
+static void curve_backward_rows(const cpu_piece *piece, const void *args)
+{
+    const hal_curve_backward_args *a = args;
+    const cpu_curve_backward rows = {.m = piece->rows,
+                                     .n = a->dx.cols,
+                                     .lddy = a->dy.ld,
+                                     .ldk = a->known.ld,
+                                     .lddx = a->dx.ld,
+                                     .dy = piece_cells_in(piece, &a->dy),
+                                     .known = piece_cells_in(piece, &a->known),
+                                     .dx = piece_cells_out(piece, &a->dx)};
+    piece_kernels(piece, &a->dy)->curve_backward(&rows, a->curve);
+}
+
+static weft_status cpu_curve_backward_op(weft_hal *hal, const hal_curve_backward_args *a)
+{
+    assert(a->dy.rows == a->dx.rows && a->dy.cols == a->dx.cols && a->known.cols == a->dx.cols);
+    return cpu_each_row(hal, curve_backward_rows, a, &a->dx);
+}
+
+static void gate_forward_rows(const cpu_piece *piece, const void *args)
+{
+    const hal_gate_forward_args *a = args;
+    piece_kernels(piece, &a->x)->gate_forward(a, piece->first, piece->rows);
+}
+
+static weft_status cpu_gate_forward(weft_hal *hal, const hal_gate_forward_args *a)
+{
+    assert(a->pixels > 0 && a->gate.rows * a->pixels == a->y.rows && a->gate.cols == a->y.cols);
+    return cpu_each_row(hal, gate_forward_rows, a, &a->y);
+}
+
+static void gate_backward_images(const cpu_piece *piece, const void *args)
+{
+    const hal_gate_backward_args *a = args;
+    piece_kernels(piece, &a->x)->gate_backward(a, piece->first, piece->rows);
+}
+
+/* An image is one thread's: the same bits for any number of threads. */
+static weft_status cpu_gate_backward(weft_hal *hal, const hal_gate_backward_args *a)
+{
+    assert(a->pixels > 0 && a->gate.rows * a->pixels == a->dx.rows && a->gate.cols == a->dx.cols);
+    const cpu_rows_job job = {.run = gate_backward_images,
+                              .args = a,
+                              .rows = a->dx.cols > 0 ? a->gate.rows : 0,
+                              .work = a->dx.rows * a->dx.cols};
+    return cpu_rows(hal, &job, NULL);
+}
+
 /* ---- batch norm ---------------------------------------------------------------------------------------------- */
 
 /* The sums of all pieces, [2, n]. */
@@ -328,6 +393,10 @@ static weft_status cpu_accuracy(weft_hal *hal, const hal_accuracy_args *a)
 void cpu_nn_ops(hal_ops *ops)
 {
     ops->act_forward = cpu_act_forward;
+    ops->curve_forward = cpu_curve_forward;
+    ops->curve_backward = cpu_curve_backward_op;
+    ops->gate_forward = cpu_gate_forward;
+    ops->gate_backward = cpu_gate_backward;
     ops->act_backward = cpu_act_backward;
     ops->elu_forward = cpu_elu_forward;
     ops->elu_backward = cpu_elu_backward;

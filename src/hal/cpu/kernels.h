@@ -79,6 +79,13 @@ typedef struct cpu_norm_kernels {
     void (*backward_apply)(const cpu_bn_backward *rows, const float *coefficient);
 } cpu_norm_kernels;
 
+/* curve_backward of a piece (hal/ops.def). */
+typedef struct cpu_curve_backward {
+    int64_t m, n, lddy, ldk, lddx;
+    const void *dy, *known;
+    void *dx;
+} cpu_curve_backward;
+
 /* Kernels over cells of float32 or bfloat16 (x, y, residual and their gradients); all else is float32, and so is the
  * arithmetic: a cell is rounded once, when it is stored. */
 typedef struct cpu_cell_kernels {
@@ -95,6 +102,11 @@ typedef struct cpu_cell_kernels {
     /* scale: of the dropout behind the ReLU */
     void (*relu_backward)(int64_t m, int64_t n, const void *dy, int64_t lddy, const void *y, int64_t ldy, float scale,
                           void *dx, int64_t lddx);
+    void (*curve_forward)(int64_t m, int64_t n, hal_curve curve, const void *x, int64_t ldx, void *y, int64_t ldy);
+    void (*curve_backward)(const cpu_curve_backward *rows, hal_curve curve);
+    /* rows [row, row + rows) of y; the images [image, image + images) of dx */
+    void (*gate_forward)(const hal_gate_forward_args *a, int64_t row, int64_t rows);
+    void (*gate_backward)(const hal_gate_backward_args *a, int64_t image, int64_t images);
     cpu_norm_kernels norm;
     void (*ln_forward)(int64_t m, int64_t n, const void *x, int64_t ldx, const float *gamma, const float *beta,
                        double epsilon, float *saved, void *y, int64_t ldy);

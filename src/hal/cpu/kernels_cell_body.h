@@ -1,5 +1,5 @@
 /*
- * hal/cpu/kernels_cell_body.h: sums, ReLU and pooling. A body over cells (kernels_cells.h).
+ * hal/cpu/kernels_cell_body.h: sums, activations, gates and pooling. A body over cells (kernels_cells.h).
  * Plain loops that the compiler turns into vector code of that set. Statistics are kept in double. No include guard.
  */
 
@@ -75,6 +75,114 @@ static void CELL(relu_backward)(int64_t m, int64_t n, const void *dy, int64_t ld
         for (int64_t j = 0; j < columns; ++j) {
             float scaled = LOAD(gradient[j]) * scale;
             to[j] = STORE(LOAD(output[j]) > 0.0F ? scaled : 0.0F);
+        }
+    }
+}
+
+/* ---- curves and gates ------------------------------------------------------------------------------------------- */
+
+BY_FORM void CELL(curve_rows)(hal_curve curve, int64_t m, int64_t n, const void *x, int64_t ldx, void *y, int64_t ldy)
+{
+    for (int64_t i = 0; i < m; ++i) {
+        const cell *from = (const cell *)x + i * ldx;
+        cell *to = (cell *)y + i * ldy;
+#pragma omp simd
+        for (int64_t j = 0; j < n; ++j) {
+            to[j] = STORE(curve_value(curve, LOAD(from[j])));
+        }
+    }
+}
+
+static void CELL(curve_forward)(int64_t m, int64_t n, hal_curve curve, const void *x, int64_t ldx, void *y, int64_t ldy)
+{
+    switch (curve) {
+    case HAL_CURVE_GELU:
+        CELL(curve_rows)(HAL_CURVE_GELU, m, n, x, ldx, y, ldy);
+        break;
+    case HAL_CURVE_SILU:
+        CELL(curve_rows)(HAL_CURVE_SILU, m, n, x, ldx, y, ldy);
+        break;
+    case HAL_CURVE_SIGMOID:
+        CELL(curve_rows)(HAL_CURVE_SIGMOID, m, n, x, ldx, y, ldy);
+        break;
+    case HAL_CURVE_RELU6:
+        CELL(curve_rows)(HAL_CURVE_RELU6, m, n, x, ldx, y, ldy);
+        break;
+    }
+}
+
+BY_FORM void CELL(slope_rows)(hal_curve curve, const cpu_curve_backward *a)
+{
+    for (int64_t i = 0; i < a->m; ++i) {
+        const cell *gradient = (const cell *)a->dy + i * a->lddy;
+        const cell *known = (const cell *)a->known + i * a->ldk;
+        cell *to = (cell *)a->dx + i * a->lddx;
+#pragma omp simd
+        for (int64_t j = 0; j < a->n; ++j) {
+            to[j] = STORE(LOAD(gradient[j]) * curve_slope(curve, LOAD(known[j])));
+        }
+    }
+}
+
+static void CELL(curve_backward)(const cpu_curve_backward *a, hal_curve curve)
+{
+    switch (curve) {
+    case HAL_CURVE_GELU:
+        CELL(slope_rows)(HAL_CURVE_GELU, a);
+        break;
+    case HAL_CURVE_SILU:
+        CELL(slope_rows)(HAL_CURVE_SILU, a);
+        break;
+    case HAL_CURVE_SIGMOID:
+        CELL(slope_rows)(HAL_CURVE_SIGMOID, a);
+        break;
+    case HAL_CURVE_RELU6:
+        CELL(slope_rows)(HAL_CURVE_RELU6, a);
+        break;
+    }
+}
+
+/* row: the first one's number in the whole matrix. */
+static void CELL(gate_forward)(const hal_gate_forward_args *a, int64_t row, int64_t rows)
+{
+    for (int64_t i = row; i < row + rows; ++i) {
+        const cell *from = (const cell *)a->x.source + i * a->x.ld;
+        const cell *gate = (const cell *)a->gate.source + i / a->pixels * a->gate.ld;
+        cell *to = (cell *)a->y.data + i * a->y.ld;
+#pragma omp simd
+        for (int64_t j = 0; j < a->y.cols; ++j) {
+            to[j] = STORE(LOAD(from[j]) * LOAD(gate[j]));
+        }
+    }
+}
+
+/* n <= CELL_STRIP columns of the rows of an image. */
+static inline void CELL(gate_strip)(const hal_gate_backward_args *a, int64_t image, int64_t col, int64_t n)
+{
+    const cell *gate = (const cell *)a->gate.source + image * a->gate.ld + col;
+    float sum[CELL_STRIP] = {0.0F};
+    for (int64_t i = image * a->pixels; i < (image + 1) * a->pixels; ++i) {
+        const cell *gradient = (const cell *)a->dy.source + i * a->dy.ld + col;
+        const cell *from = (const cell *)a->x.source + i * a->x.ld + col;
+        cell *to = (cell *)a->dx.data + i * a->dx.ld + col;
+#pragma omp simd
+        for (int64_t j = 0; j < n; ++j) {
+            const float dy = LOAD(gradient[j]);
+            sum[j] += dy * LOAD(from[j]);
+            to[j] = STORE(dy * LOAD(gate[j]));
+        }
+    }
+    for (int64_t j = 0; a->dgate.data != NULL && j < n; ++j) {
+        ((cell *)a->dgate.data + image * a->dgate.ld + col)[j] = STORE(sum[j]);
+    }
+}
+
+static void CELL(gate_backward)(const hal_gate_backward_args *a, int64_t image, int64_t images)
+{
+    for (int64_t i = image; i < image + images; ++i) {
+        for (int64_t col = 0; col < a->dx.cols; col += CELL_STRIP) {
+            const int64_t left = a->dx.cols - col;
+            CELL(gate_strip)(a, i, col, left < CELL_STRIP ? left : CELL_STRIP);
         }
     }
 }

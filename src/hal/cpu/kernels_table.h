@@ -21,7 +21,9 @@
 #define CELLS_OF(type)                                                                                                 \
     {                                                                                                                  \
         .axpby = axpby_##type, .col_sum = col_sum_##type, .relu_forward = relu_forward_##type,                         \
-        .relu_backward = relu_backward_##type, .norm = NORM_OF(type), .gather_rows = gather_rows_##type,               \
+        .relu_backward = relu_backward_##type, .curve_forward = curve_forward_##type,                                  \
+        .curve_backward = curve_backward_##type, .gate_forward = gate_forward_##type,                                  \
+        .gate_backward = gate_backward_##type, .norm = NORM_OF(type), .gather_rows = gather_rows_##type,               \
         .scatter_rows = scatter_rows_##type, .act_forward = act_forward_##type, .ln_forward = ln_forward_##type,       \
         .ln_backward = ln_backward_##type, .pool_max = pool_max_##type, .pool_average = pool_average_##type,           \
         .pool_backward = pool_backward_##type, .max_forward = max_forward_##type, .max_ties = max_ties_##type,         \

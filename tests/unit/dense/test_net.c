@@ -44,6 +44,12 @@ static void test_zoo_counts(void **state)
         {"resnet-9", {32, 32, 3}, 10, 6573120, 0},
         {"wide-resnet-28-10", {32, 32, 3}, 10, 36479194, 0},
         {"alexnet", {224, 224, 3}, 1000, 61101352, 0},
+        {"vgg-11", {224, 224, 3}, 1000, 132863336, 0},
+        {"vgg-16", {224, 224, 3}, 1000, 138357544, 15.347e9},
+        {"mobilenet-v1", {224, 224, 3}, 1000, 4231976, 0},
+        {"mobilenet-v2", {224, 224, 3}, 1000, 3504872, 0},
+        {"densenet-121", {224, 224, 3}, 1000, 7978856, 0},
+        {"convnext-tiny", {224, 224, 3}, 1000, 28589128, 0},
         {"mlp", {28, 28, 1}, 10, 669706, 0},
     };
     for (size_t i = 0; i < sizeof known / sizeof known[0]; ++i) {
@@ -135,6 +141,27 @@ static void test_own_text(void **state)
     net_destroy(&net);
 }
 
+/* Sizes of layers of two inputs, and of a convolution of each channel. */
+static void test_branches(void **state)
+{
+    (void)state;
+    network net;
+    ASSERT_OK(net_parse(
+        "a: depthwise 3x5 stride=2 pad=1x2 bias=off\nb: pointwise 7\nglobalpool\ngated: multiply b\nconcat a\n"
+        "c: upsample 2x3\nlayernorm epsilon=1e-6\nglobalpool\nlinear classes",
+        "branches", &net));
+    ASSERT_OK(net_fit(&net, (net_size){8, 8, 3}, 10));
+    assert_int_equal(net.layer[0].groups, 3);
+    assert_int_equal(net_cost_of(&net, 0).parameters, 3 * 15);
+    assert_int_equal(net_cost_of(&net, 1).parameters, 7 * 4);
+    assert_int_equal(net.layer[3].size.height, 4);
+    assert_int_equal(net.layer[3].size.channels, 7);
+    assert_int_equal(net.layer[4].size.channels, 10);
+    assert_int_equal(net.layer[5].size.height, 8);
+    assert_int_equal(net.layer[5].size.width, 12);
+    net_destroy(&net);
+}
+
 static void refuse(const char *text, const char *words)
 {
     network net;
@@ -179,6 +206,21 @@ static void test_mistakes(void **state)
     refuse("subsample 2 2\nlinear classes\n", "3 channels of its input do not fit into 2");
     refuse("relu\n", "the last layer gives 8 x 8 x 3, where 10 classes need 1 x 1 x 10");
     refuse("linear 1000000\nlinear 1000000\nlinear classes\n", "are too many for one layer");
+    refuse("conv 4 3\nconcat input\nlinear classes\n",
+           "line 2, concat1: channels of 6 x 6 pixels cannot stand behind those of "
+           "8 x 8: give both layers one size");
+    refuse("a: conv 4 3\nglobalpool from=input\nmultiply a\nlinear classes\n",
+           "line 3, multiply1: 6 x 6 x 4 cannot be multiplied by 1 x 1 x 3: equal sizes, or one pixel of as many "
+           "channels");
+    refuse("multiply\n", "multiply lacks its name: multiply NAME");
+    refuse("upsample 0\n", "factor '0' is not a whole number from 1");
+    refuse("upsample 1000000x2\nlinear classes\n", "8000000 x 16 pixels; at most 1048576 a side");
+    refuse("upsample 100000\nglobalpool\nlinear classes\n", "is too large for one image");
+    refuse("depthwise 9\nlinear classes\n", "a kernel that spans 9 does not fit");
+    refuse("depthwise 3 groups=3\n", "no key 'groups' here: depthwise KERNEL");
+    refuse("layernorm epsilon=0\n", "epsilon 0: a number above 0 and below 1");
+    refuse("layernorm epsilon=nan\n", "epsilon");
+    refuse("gain\n", "gain lacks its value: gain START");
     refuse("conv 1048576 1048576 pad=1048576\nlinear classes\n", "are too many for one layer");
 }
 
@@ -198,6 +240,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_zoo_counts), cmocka_unit_test(test_usual_data), cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_own_text),   cmocka_unit_test(test_mistakes),   cmocka_unit_test(test_names),
+        cmocka_unit_test(test_branches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,12 +17,34 @@ static const safetensors_entry *part_of(const safetensors_file *file, const net_
     return at >= 0 ? safetensors_entry_at(file, at) : NULL;
 }
 
+/* Dimensions of a layer's weight; 0: it has none. */
+static int dims_of(net_kind kind)
+{
+    switch (kind) {
+    case NET_CONV:
+    case NET_DEPTHWISE:
+        return 4;
+    case NET_LINEAR:
+    case NET_POINTWISE:
+        return 2;
+    case NET_NORM:
+    case NET_GROUPNORM:
+    case NET_LAYERNORM:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
 /* Tensors of a layer without regard to images and classes, which the data decide; -1: they are not these. */
 static int match_layer(const safetensors_file *file, const net_layer *layer)
 {
     static const char *const moments[] = {"bias", "running_mean", "running_var"};
-    const bool norm = layer->kind == NET_NORM;
-    const int dims = layer->kind == NET_CONV ? 4 : layer->kind == NET_LINEAR ? 2 : norm ? 1 : 0;
+    const int dims = dims_of(layer->kind);
+    const bool norm = dims == 1;
+    if (layer->kind == NET_GAIN) {
+        return safetensors_find(file, layer->name) >= 0 ? 1 : -1;
+    }
     if (dims == 0) {
         return 0;
     }
@@ -31,7 +53,7 @@ static int match_layer(const safetensors_file *file, const net_layer *layer)
         (dims == 4 && (weight->shape[2] != layer->kernel[0] || weight->shape[3] != layer->kernel[1]))) {
         return -1;
     }
-    const int others = norm ? 3 : layer->bias;
+    const int others = layer->kind == NET_NORM ? 3 : layer->bias;
     for (int i = 0; i < others; ++i) {
         const safetensors_entry *other = part_of(file, layer, moments[i]);
         if (other == NULL || other->dims != 1 || other->shape[0] != weight->shape[0]) {

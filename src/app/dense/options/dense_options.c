@@ -17,9 +17,11 @@ static const option_addition additions[] = {
      "synth:images"},
     {OPT_MODEL, "FILE.net",
      "lenet|mlp|resnet-9|resnet-20|resnet-32|resnet-44|resnet-56|resnet-18|resnet-50|wide-resnet-28-1|wide-resnet-28-2|"
-     "wide-resnet-28-4|wide-resnet-28-8|wide-resnet-28-10|alexnet",
-     "images: lenet, mlp, resnet-20, -32, -44, -56, -9, -18, -50, wide-resnet-28-K, alexnet, or a network of your own "
-     "(docs/networks.md); auto by their size"},
+     "wide-resnet-28-4|wide-resnet-28-8|wide-resnet-28-10|alexnet|vgg-11|vgg-16|mobilenet-v1|mobilenet-v2|densenet-121|"
+     "convnext-tiny",
+     "images: lenet, mlp, resnet-20, -32, -44, -56, -9, -18, -50, wide-resnet-28-K, alexnet, vgg-11, -16, "
+     "mobilenet-v1, "
+     "-v2, densenet-121, convnext-tiny, or a network of your own (docs/networks.md); auto by their size"},
     {OPT_RECIPE, "", "images", "images: auto = images, for batches of 128 and less"},
     {OPTION_NONE, NULL, NULL, NULL},
 };
@@ -52,7 +54,7 @@ static const option_foreign foreigns[] = {
 
 static const option_foreign_value values[] = {
     {OPT_MODEL,
-     "vgg,vgg11,vgg13,vgg16,vgg19,densenet,densenet121,mobilenet,mobilenet-v2,mobilenet-v3,efficientnet,"
+     "vgg,vgg13,vgg19,densenet,mobilenet,mobilenet-v3,efficientnet,"
      "efficientnet-b0,inception,inception-v3,googlenet,squeezenet,shufflenet,resnext,resnext50,convnext,vit,swin,unet,"
      "u-net,yolo,yolov5,yolov8,resnet-34,resnet-101,resnet-152,resnet-110,cnn,simplecnn",
      "there is no network of that name: weft train --help=model lists those that there are, and a file of layers is "
