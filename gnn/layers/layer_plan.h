@@ -116,7 +116,15 @@ typedef enum gnn_residual { GNN_RESIDUALS(CHOICE_VALUE) } gnn_residual;
     X(GNN_JUMPING_MAX, "max")
 typedef enum gnn_jumping { GNN_JUMPINGS(CHOICE_VALUE) } gnn_jumping;
 
+/* What reads the answers of the last layer and has parameters of its own behind those of the layers. */
+typedef struct gnn_head {
+    void *self;
+    int64_t parameters; /* trained elements */
+    weft_status (*declare)(void *self, param_store *params);
+} gnn_head;
+
 typedef struct gnn_config {
+    const gnn_head *head; /* lives as long as the model; NULL: none */
     bool keeps_edges; /* gnn_model_create leaves the part its edges, for another model */
     gnn_kind kind;
     gnn_sage_aggregator aggregator;

@@ -5,6 +5,7 @@
 
 #include "app/activity/activity_table.h"
 #include "app/gnn/gnn_job.h"
+#include "app/gnn/gnn_links.h"
 #include "app/setup/choices.h"
 #include "app/setup/load_watch.h"
 #include "base/alloc.h"
@@ -169,8 +170,10 @@ weft_status gnn_build(workload *work)
     if (gnn_layer_ops_of(&job->config)->normalisation != NULL) {
         WEFT_TRY(job_forms_find(context, &data->part, &job->config, &job->forms));
     }
-    ACTIVITY_TRY(ACTIVITY_LOAD, load_labels(work));
-    WEFT_TRY(work->trained ? WEFT_OK : gnn_tell_label_distance(work));
+    if (!job->predicts_links) {
+        ACTIVITY_TRY(ACTIVITY_LOAD, load_labels(work));
+        WEFT_TRY(work->trained ? WEFT_OK : gnn_tell_label_distance(work));
+    }
     activity_begin(ACTIVITY_PREPARE);
     weft_status status =
         work->smooths ? create_smoother(work) : WEFT_OK; /* first: the model lets go of the part's edges */
@@ -190,10 +193,14 @@ weft_status gnn_build(workload *work)
     activity_begin(ACTIVITY_PREPARE);
     status = gnn_model_prepare(&job->model);
     activity_end(ACTIVITY_PREPARE);
+    keep_forms(work);
+    if (job->predicts_links) {
+        WEFT_TRY(comm_agree(context->comm, status));
+        return gnn_links_build(work);
+    }
     work->model = &job->model.interface;
     work->targets = &job->labels.targets;
     work->source = source_whole(work->targets);
-    keep_forms(work);
     work->held = (held_rows){.total = data->part.n_global, .count = data->part.n_owned, .id = data->part.gid};
     return status;
 }

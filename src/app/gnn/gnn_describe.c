@@ -15,6 +15,11 @@ void gnn_data_facts(const workload *work, fact_list *list)
     facts_int(list, FACT_CLASSES, "classes", "", "", graph->classes);
     facts_yes_no(list, "symmetric", "symmetric", "", graph->symmetric);
     facts_yes_no(list, "weighted", "weighted edges", "", job->weighted);
+    if (job->predicts_links) {
+        facts_int(list, "links", "links to train on", "", "", job->links.total);
+        facts_int(list, "judged_pairs", "pairs to judge by", "", "links and negatives of an evaluation",
+                  job->links.judged.total);
+    }
 }
 
 const char *gnn_row_name(const workload *work, int64_t row)

@@ -8,6 +8,7 @@
 #include "gnn/dataset.h"
 #include "gnn/facts.h"
 #include "gnn/gnn_model.h"
+#include "gnn/links/link_model.h"
 
 /* Everything that a workload of this kind holds; freed by its end(). */
 typedef struct gnn_job {
@@ -27,6 +28,10 @@ typedef struct gnn_job {
     train_labels labels;
     input_moments moments; /* of --normalize standard, once features are loaded */
     job_forms forms;       /* of the model's aggregation */
+    bool predicts_links;   /* --task link: the fields below are in use */
+    link_set links;
+    link_decoder decoder;
+    link_model link_model;
 } gnn_job;
 
 /* ---- app/gnn/gnn_check.c ---- */

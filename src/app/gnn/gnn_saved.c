@@ -156,6 +156,10 @@ weft_status gnn_read_named(safetensors_file *file, saved_model *model, const wef
 weft_status gnn_write_named(const saved_model *model, const char *path, const safetensors_text *texts, int count)
 {
     gnn_config config = kind_of(model->known);
+    WEFT_CHECK(weights_find(&model->weights, "decoder0.weight") == NULL, WEFT_ERR_UNSUPPORTED,
+               "%s: a decoder of links (" FLAG_DECODER " mlp) has no names in PyTorch Geometric: weights.npz of the run "
+               "has its arrays",
+               model->path);
     WEFT_TRY(gnn_weights_describe(&model->weights, model->path, &config));
     return pyg_write(path, &config, &model->weights, texts, count);
 }

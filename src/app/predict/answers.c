@@ -33,7 +33,7 @@ weft_status answers_make(const predictor *p, answers *a)
     a->table.model = p->model->path;
     a->table.data = work->name;
     a->table.kind = work->ops->data;
-    a->table.rows = work->ops->rows;
+    a->table.rows = work->rows;
     memcpy(a->table.ceiling, work->ceiling, sizeof a->table.ceiling);
     a->table.class_name = a->table.classes > 0 ? work->class_name : NULL;
     if (!a->table.labelled) {
@@ -117,7 +117,7 @@ static weft_status write_lines(answers *a, const char *folder)
         return WEFT_OK;
     }
     if (rows > WORKLOAD_NAMED_ROWS && !work->ops->shows_answers) {
-        log_info("no answers.csv: %lld %s are more than %d; predictions.npy has them", (long long)rows, work->ops->rows,
+        log_info("no answers.csv: %lld %s are more than %d; predictions.npy has them", (long long)rows, work->rows,
                  WORKLOAD_NAMED_ROWS);
         return WEFT_OK;
     }

@@ -337,6 +337,7 @@ struct workload {
      * evaluation. Set before plan, and only where ops->answers_some; the caller's, and unchanged while it is built. */
     const int64_t *only;
     int64_t only_count;
+    const char *rows;                   /* what is answered for, as in ops, of these data and options */
     bool labelled;                      /* the data say what to answer with */
     int64_t classes;                    /* of labels that are classes; 0: labels are tasks, or there are none */
     const char *const *class_name;      /* [classes] of the data; NULL: no names */
