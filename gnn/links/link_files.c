@@ -13,8 +13,8 @@ static weft_status take_ends(const char *path, const char *name, const int64_t *
 {
     for (int64_t i = 0; i < rows * columns; ++i) {
         WEFT_CHECK(value[i] >= 0 && value[i] < vertices, WEFT_ERR_DATA,
-                   "%s[%s], row %" PRId64 ": vertex %" PRId64 "; the graph has 0 to %" PRId64, path, name, i / columns,
-                   value[i], vertices - 1);
+                   "%s%s%s, row %" PRId64 ": vertex %" PRId64 "; the graph has 0 to %" PRId64, path,
+                   name[0] != '\0' ? ": " : "", name, i / columns, value[i], vertices - 1);
         out[i * stride] = (int32_t)value[i];
     }
     return WEFT_OK;

@@ -111,7 +111,7 @@ weft_status gnn_links_open(workload *work, const char *folder)
     const int64_t own = option_int(o, OPT_EVAL_NEGATIVES);
     link_shares shares = {.seed = 0};
     job->predicts_links = true;
-    work->rows = "pairs of vertices";
+    work->rows = "pairs";
     WEFT_CHECK(pairs[0] == '\0' || work->trained, WEFT_ERR_USAGE,
                FLAG_PAIRS " %s: is for weft predict, which answers for the pairs", pairs);
     WEFT_TRY(pairs[0] != '\0' ? WEFT_OK : check_files(o));
