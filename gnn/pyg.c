@@ -318,8 +318,8 @@ weft_status gnn_weights_describe(const train_weights *weights, const char *origi
     found += count_decoder(weights);
     WEFT_CHECK(found == weights->count, WEFT_ERR_DATA, "%s: %d arrays, %d of them belong to a model of %d layers",
                origin, weights->count, found, layers);
-    if (config->kind == GNN_SGC) {
-        WEFT_CHECK(layers == 1, WEFT_ERR_DATA, "%s: %d layers, where sgc is one linear map", origin, layers);
+    if (gnn_layer_ops_of(config)->hops) {
+        WEFT_CHECK(layers == 1, WEFT_ERR_DATA, "%s: %d layers, where sgc and lightgcn are one linear map", origin, layers);
         config->layers = hops;
     }
     return WEFT_OK;

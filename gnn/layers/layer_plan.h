@@ -35,7 +35,8 @@ enum { GNN_STRIP = 64, GNN_NARROW_STRIP = 16 };
     X(GNN_GAT, "gat")                                                                                                  \
     X(GNN_GIN, "gin")                                                                                                  \
     X(GNN_SGC, "sgc")                                                                                                  \
-    X(GNN_GATV2, "gatv2")
+    X(GNN_GATV2, "gatv2")                                                                                              \
+    X(GNN_LIGHTGCN, "lightgcn")
 typedef enum gnn_kind { GNN_KINDS(CHOICE_VALUE) } gnn_kind;
 
 #define GNN_SAGE_AGGREGATORS(X)                                                                                        \
@@ -128,7 +129,7 @@ typedef struct gnn_config {
     bool keeps_edges; /* gnn_model_create leaves the part its edges, for another model */
     gnn_kind kind;
     gnn_sage_aggregator aggregator;
-    int layers; /* convolutions; of sgc: hops */
+    int layers; /* convolutions; of sgc and lightgcn: hops */
     int64_t inputs, hidden, outputs;
     norm_kind norm;
     float dropout, input_dropout;

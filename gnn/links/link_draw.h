@@ -19,6 +19,8 @@ enum { LINK_TRAIN, LINK_VALID, LINK_TEST, LINK_PARTS };
 typedef struct link_shares {
     double share[LINK_PARTS];
     uint64_t seed;
+    int64_t users; /* of an undirected graph: edges join one of the first `users` vertices, which is their anchor, with
+                    * one of the others, from which the other ends of negatives are drawn; 0: any two are joined */
 } link_shares;
 
 /* Rows [begin, begin + rows) of a CSR; columns of a row ascend. */
@@ -43,7 +45,8 @@ static inline link_deal link_deal_of(const link_shares *shares, bool directed, i
     const int part = at < shares->share[LINK_TRAIN]                                ? LINK_TRAIN
                      : at < shares->share[LINK_TRAIN] + shares->share[LINK_VALID] ? LINK_VALID
                                                                                     : LINK_TEST;
-    return (link_deal){part, directed ? row : (int64_t)((b.word[2] & 1) != 0 ? low : high)};
+    const bool first = shares->users > 0 || (b.word[2] & 1) != 0;
+    return (link_deal){part, directed ? row : (int64_t)(first ? low : high)};
 }
 
 static inline bool link_rows_have(const link_rows *rows, int64_t row, int64_t column)
@@ -55,12 +58,12 @@ static inline bool link_rows_have(const link_rows *rows, int64_t row, int64_t co
 }
 
 /*
- * The other end of negative number k < 65536 of the link {anchor, other}, from all vertices: neither end of the link,
- * and none that `known` (with the anchor's row) joins to the anchor. Of an anchor that 16 draws find joined to all of
+ * The other end of negative number k < 65536 of the link {anchor, other}, from vertices [from, vertices): neither end
+ * of the link, and none that `known` (with the anchor's row) joins to the anchor. Of an anchor that 16 draws find joined to all of
  * them the last draw is taken: where nearly all pairs are edges, some negatives are edges.
  */
-static inline int64_t link_negative(const link_rows *known, int64_t vertices, int64_t anchor, int64_t other, uint32_t k,
-                                    uint32_t epoch, uint64_t seed)
+static inline int64_t link_negative(const link_rows *known, int64_t from, int64_t vertices, int64_t anchor, int64_t other,
+                                    uint32_t k, uint32_t epoch, uint64_t seed)
 {
     enum { BLOCKS = 4, WORDS = 4 };
     int64_t drawn = 0;
@@ -69,7 +72,7 @@ static inline int64_t link_negative(const link_rows *known, int64_t vertices, in
             (philox_block){{(uint32_t)anchor, (uint32_t)other, ((uint32_t)WEFT_RNG_NEGATIVES << 16) | k, epoch}},
             seed ^ block << 40);
         for (int w = 0; w < WORDS; ++w) {
-            drawn = (int64_t)(((uint64_t)b.word[w] * (uint64_t)vertices) >> 32);
+            drawn = from + (int64_t)(((uint64_t)b.word[w] * (uint64_t)(vertices - from)) >> 32);
             if (drawn != anchor && drawn != other && !link_rows_have(known, anchor, drawn)) {
                 return drawn;
             }

@@ -20,8 +20,8 @@ static void draw(link_model *m, const train_pass *pass)
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < links; ++i) {
         for (int64_t k = 0; k < negatives; ++k) {
-            const int64_t end = link_negative(&set->rows, set->vertices, set->anchor[i], set->other[i], (uint32_t)k,
-                                              pass->epoch, pass->seed);
+            const int64_t end = link_negative(&set->rows, set->users, set->vertices, set->anchor[i], set->other[i],
+                                              (uint32_t)k, pass->epoch, pass->seed);
             m->training.b[(k + 1) * links + i] = m->ends.place[end];
         }
     }

@@ -49,7 +49,7 @@ static weft_status list_add_drawn(link_set *set, const link_rows *known, int64_t
     const uint64_t group = (uint64_t)l->count;
     list_put(l, anchor, other, true, split, group);
     for (int64_t k = 0; k < negatives; ++k) {
-        list_put(l, anchor, link_negative(known, set->vertices, anchor, other, (uint32_t)k, 0, 0), false, split, group);
+        list_put(l, anchor, link_negative(known, set->users, set->vertices, anchor, other, (uint32_t)k, 0, 0), false, split, group);
     }
     return WEFT_OK;
 }
@@ -91,9 +91,13 @@ static weft_status number_rows(weft_comm *comm, bool own, link_list *l)
 
 /* ---- training links ---- */
 
-static weft_status begin(const weft_graph *graph, link_set *set)
+static weft_status begin(const weft_graph *graph, int64_t users, link_set *set)
 {
-    *set = (link_set){.vertices = graph->vertices};
+    *set = (link_set){.vertices = graph->vertices, .users = users};
+    WEFT_CHECK(users == 0 || (graph->symmetric && users < graph->vertices), WEFT_ERR_DATA,
+               "%s: %lld users are asked for, of %lld vertices: users are the first of an undirected graph, and others "
+               "follow",
+               graph->name, (long long)users, (long long)graph->vertices);
     WEFT_CHECK(graph->source64 == NULL && graph->vertices <= INT32_MAX, WEFT_ERR_UNSUPPORTED,
                "%s: links are of graphs of up to 2147483647 vertices, with sources of 32 bits", graph->name);
     return WEFT_OK;
@@ -115,11 +119,23 @@ static link_rows rows_of_rank(weft_comm *comm, const weft_graph *graph)
                        .source = graph->source32 != NULL ? graph->source32 + graph->offset[border[0]] : NULL};
 }
 
-/* How an edge of a row is dealt: all are train where `shares` is NULL. */
 static link_deal deal(const weft_graph *graph, const link_shares *shares, int64_t row, int64_t column)
 {
-    static const link_shares all_train = {.share = {1.0, 0.0, 0.0}};
-    return link_deal_of(shares != NULL ? shares : &all_train, !graph->symmetric, row, column);
+    return link_deal_of(shares, !graph->symmetric, row, column);
+}
+
+/* Edges of this rank's rows join users with others. */
+static weft_status check_users(const weft_graph *graph, const link_rows *full, int64_t users)
+{
+    for (int64_t v = full->begin; users > 0 && v < full->begin + full->rows; ++v) {
+        for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
+            WEFT_CHECK((v < users) != (graph->source32[e] < users), WEFT_ERR_DATA,
+                       "%s: an edge joins vertices %lld and %lld, which are %s, as the first %lld vertices are users",
+                       graph->name, (long long)graph->source32[e], (long long)v, v < users ? "both users" : "no users",
+                       (long long)users);
+        }
+    }
+    return WEFT_OK;
 }
 
 /* Counts, or with `fill` takes, training links and the edges that messages pass along. */
@@ -230,9 +246,10 @@ static weft_status judge_drawn(const weft_graph *graph, const link_shares *share
 weft_status link_set_draw(weft_comm *comm, const weft_graph *graph, const link_shares *shares, int64_t own,
                           link_set *set)
 {
-    WEFT_TRY(begin(graph, set));
+    WEFT_TRY(begin(graph, shares->users, set));
     const link_rows full = rows_of_rank(comm, graph);
-    weft_status status = take_training(graph, shares, &full, set);
+    weft_status status = check_users(graph, &full, shares->users);
+    status = status == WEFT_OK ? take_training(graph, shares, &full, set) : status;
     status = status == WEFT_OK ? judge_drawn(graph, shares, &full, own, set) : status;
     WEFT_TRY(comm_agree(comm, status));
     WEFT_TRY(count_training(comm, graph, set));
@@ -271,7 +288,8 @@ static weft_status judge_pairs(weft_comm *comm, const weft_graph *graph, const l
     const int rank = comm_rank(comm);
     link_list *l = &set->judged;
     for (int64_t i = share_begin(comm, pairs->pairs, rank); i < share_begin(comm, pairs->pairs, rank + 1); ++i) {
-        const int64_t u = pairs->end[2 * i], v = pairs->end[2 * i + 1];
+        const bool turns = set->users > 0 && pairs->end[2 * i + 1] > pairs->end[2 * i]; /* the anchor is v */
+        const int64_t u = pairs->end[2 * i + turns], v = pairs->end[2 * i + 1 - turns];
         set->found += link_rows_have(&known, v, u);
         if (pairs->negatives == 0) {
             WEFT_TRY(list_add_drawn(set, &known, own, v, u, split));
@@ -305,13 +323,16 @@ static weft_status settle_own(const char *folder, const link_pairs *valid, const
     return WEFT_OK;
 }
 
-weft_status link_set_read(weft_comm *comm, const weft_graph *graph, const char *folder, int64_t own, link_set *set)
+weft_status link_set_read(weft_comm *comm, const weft_graph *graph, const char *folder, int64_t users, int64_t own,
+                          link_set *set)
 {
+    const link_shares all_train = {.share = {1.0, 0.0, 0.0}, .users = users};
     link_pairs valid = {.pairs = 0}, test = {.pairs = 0};
-    WEFT_TRY(begin(graph, set));
+    WEFT_TRY(begin(graph, users, set));
     const link_rows full = rows_of_rank(comm, graph);
     const bool first = comm_rank(comm) == 0;
-    weft_status status = take_training(graph, NULL, &full, set);
+    weft_status status = check_users(graph, &full, users);
+    status = status == WEFT_OK ? take_training(graph, &all_train, &full, set) : status;
     status = status == WEFT_OK && first ? link_files_read(folder, graph->vertices, &valid, &test) : status;
     status = status == WEFT_OK && first ? settle_own(folder, &valid, &test, &own) : status;
     WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
@@ -334,7 +355,7 @@ done:
 weft_status link_set_ask(weft_comm *comm, const weft_graph *graph, const char *path, link_set *set)
 {
     link_pairs asked = {.pairs = 0};
-    WEFT_TRY(begin(graph, set));
+    WEFT_TRY(begin(graph, 0, set));
     weft_status status = comm_rank(comm) == 0 ? link_file_pairs(path, graph->vertices, &asked) : WEFT_OK;
     WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
     WEFT_TRY_GOTO(share_pairs(comm, &asked), status, done);

@@ -30,7 +30,7 @@ typedef struct link_list {
 } link_list;
 
 typedef struct link_set {
-    int64_t vertices;
+    int64_t vertices, users; /* users: as link_shares has them */
     int64_t positives;       /* training links of this rank */
     int64_t first, total;    /* training links of the ranks before, and of all */
     int32_t *anchor, *other; /* [positives] */
@@ -42,10 +42,12 @@ typedef struct link_set {
 } link_set;
 
 /* own: negatives of each judged link, or 0: one, shared. All are collective, and leave a set for link_set_destroy also
- * after a failure. WEFT_ERR_UNSUPPORTED: ids of 64 bits; WEFT_ERR_DATA: no link is left to train on. */
+ * after a failure. WEFT_ERR_UNSUPPORTED: ids of 64 bits; WEFT_ERR_DATA: no link is left to train on, or an edge joins
+ * two users or two others. */
 weft_status link_set_draw(weft_comm *comm, const weft_graph *graph, const link_shares *shares, int64_t own,
                           link_set *set);
 /* folder: on every rank; it is read by rank 0. */
-weft_status link_set_read(weft_comm *comm, const weft_graph *graph, const char *folder, int64_t own, link_set *set);
+weft_status link_set_read(weft_comm *comm, const weft_graph *graph, const char *folder, int64_t users, int64_t own,
+                          link_set *set);
 weft_status link_set_ask(weft_comm *comm, const weft_graph *graph, const char *path, link_set *set);
 void link_set_destroy(link_set *set);

@@ -204,3 +204,21 @@ weft_status gnn_build(workload *work)
     work->held = (held_rows){.total = data->part.n_global, .count = data->part.n_owned, .id = data->part.gid};
     return status;
 }
+
+weft_status gnn_embeddings(const workload *work, held_rows *held, float **row, int64_t *width)
+{
+    const gnn_job *job = work->self;
+    const gnn_model *model = &job->model;
+    const int top = model->plan.layers - 1;
+    WEFT_CHECK(job->predicts_links || top > 0, WEFT_ERR_UNSUPPORTED,
+               "--embeddings: %s has one layer, which reads the features: leave it out", work->name);
+    const weft_tensor rows = job->predicts_links ? job->link_model.rows : gnn_layer_x(&model->layer[top]);
+    WEFT_CHECK(rows.dtype == WEFT_DTYPE_F32, WEFT_ERR_UNSUPPORTED,
+               "--embeddings: rows of " FLAG_PRECISION " %s are not written: take f32",
+               option_value_text(work->context->options, OPT_PRECISION));
+    *held = (held_rows){
+        .total = job->data.part.n_global, .count = job->data.part.n_owned, .id = job->data.part.gid};
+    *width = rows.cols;
+    WEFT_TRY(WEFT_NEW(row, rows.rows * rows.cols, WEFT_MEM_WORKSPACE));
+    return tensor_download(&rows, *row);
+}

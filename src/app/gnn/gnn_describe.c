@@ -1,5 +1,6 @@
 /* app/gnn/gnn_describe.c: what run.json, --dry-run and summary.json tell of a graph network (app/gnn/gnn_job.h). */
 #include "app/gnn/gnn_job.h"
+#include "app/gnn/gnn_links.h"
 
 #include <assert.h>
 
@@ -162,6 +163,7 @@ void gnn_result_facts(const workload *work, fact_list *list)
 {
     const gnn_job *job = work->self;
     char title[FACT_TITLE_BYTES];
+    gnn_links_facts(work, list);
     if (comm_size(work->context->comm) == 1) { /* nothing was divided */
         return;
     }

@@ -109,7 +109,7 @@ weft_status gnn_links_open(workload *work, const char *folder)
     const char *files = option_text(o, OPT_LINKS), *pairs = option_text(o, OPT_PAIRS);
     const bool drawn = strcmp(option_text(o, OPT_LINK_SPLIT), SPLIT_FILES) != 0 && files[0] == '\0';
     const int64_t own = option_int(o, OPT_EVAL_NEGATIVES);
-    link_shares shares = {.seed = 0};
+    link_shares shares = {.users = option_int(o, OPT_USERS)};
     job->predicts_links = true;
     work->rows = "pairs";
     WEFT_CHECK(pairs[0] == '\0' || work->trained, WEFT_ERR_USAGE,
@@ -119,7 +119,7 @@ weft_status gnn_links_open(workload *work, const char *folder)
     weft_comm *comm = context->comm;
     WEFT_TRY(pairs[0] != '\0' ? link_set_ask(comm, &job->data.graph, pairs, &job->links)
              : drawn          ? link_set_draw(comm, &job->data.graph, &shares, own, &job->links)
-                              : link_set_read(comm, &job->data.graph, files, own, &job->links));
+                              : link_set_read(comm, &job->data.graph, files, shares.users, own, &job->links));
     WEFT_TRY(drawn ? derive(work, folder, &shares) : WEFT_OK);
     drop_labels(&job->data.graph);
     return pairs[0] != '\0' ? WEFT_OK : tell(work);
@@ -212,4 +212,38 @@ void gnn_links_unbuild(gnn_job *job)
 {
     link_model_destroy(&job->link_model);
     link_decoder_destroy(&job->decoder);
+}
+
+/* ---- recommendation ---- */
+
+weft_status gnn_links_rank(const workload *work)
+{
+    gnn_job *job = work->self;
+    const app_context *context = work->context;
+    train_pass pass = {.training = false, .parts = 1};
+    train_batch batch;
+    weft_tensor logits;
+    if (!job->predicts_links || job->links.users == 0 || job->decoder.config.kind != LINK_DOT) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(work->source.batch(work->source.self, &pass, &batch));
+    pass.batch = &batch;
+    WEFT_TRY(work->model->forward(work->model->self, &pass, &logits));
+    return link_ranking_make(context->comm, &job->links, &job->link_model.ends,
+                             (int)option_int(context->options, OPT_HITS_AT), &job->ranking);
+}
+
+void gnn_links_facts(const workload *work, fact_list *list)
+{
+    const link_ranking *r = &((const gnn_job *)work->self)->ranking;
+    char title[FACT_TITLE_BYTES];
+    if (r->users == 0) {
+        return;
+    }
+    snprintf(title, sizeof title, "recommendation, first %d items", r->at);
+    facts_group(list, "recommendation", title);
+    facts_int(list, "at", "items", "", "recommended to a user", r->at);
+    facts_int(list, "users", "users", "", "with links of test", r->users);
+    facts_real(list, "recall", "recall", "", "mean over users", r->recall);
+    facts_real(list, "ndcg", "NDCG", "", "mean over users", r->ndcg);
 }

@@ -17,4 +17,8 @@ void gnn_links_configure(workload *work);
 void gnn_links_add_memory(const workload *work, memory_plan *memory);
 /* Model, source and targets around the encoder that was built. Collective. */
 weft_status gnn_links_build(workload *work);
+/* Recommends by the trained model, and keeps how well, where --users asks for it. Collective. */
+weft_status gnn_links_rank(const workload *work);
+/* A group of rows about that, or none. */
+void gnn_links_facts(const workload *work, fact_list *list);
 void gnn_links_unbuild(gnn_job *job);

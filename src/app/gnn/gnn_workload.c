@@ -178,6 +178,7 @@ static void gnn_abandon(workload *work)
 static weft_status gnn_gather_figures(const workload *work)
 {
     gnn_job *job = work->self;
+    WEFT_TRY(gnn_links_rank(work));
     return job_forms_judge(work->context, &job->model.aggregator, &job->forms);
 }
 
@@ -249,7 +250,7 @@ static const option_id recorded[] = {OPT_AGGREGATOR,    OPT_LAYERS,         OPT_
                                      OPT_INPUT_DROPOUT, OPT_ORDER,          OPT_NORMALIZE, OPT_HEADS,   OPT_OUT_HEADS,
                                      OPT_ATTN_DROPOUT,  OPT_NEGATIVE_SLOPE, OPT_RESIDUAL,  OPT_JUMPING, OPT_GIN_EPS,
                                      OPT_EDGE_WEIGHTS,  OPT_VALUE_DROPOUT,  OPT_TASK,      OPT_LINK_SPLIT, OPT_LINK_SEED,
-                                     OPT_EVAL_NEGATIVES, OPT_DECODER,       OPT_DECODER_LAYERS, OPT_EMBEDDING, OPT_HITS_AT,
+                                     OPT_EVAL_NEGATIVES, OPT_DECODER,       OPT_DECODER_LAYERS, OPT_EMBEDDING, OPT_HITS_AT, OPT_USERS,
                                      OPTION_NONE};
 static const option_id inputs[] = {OPT_NORMALIZE, OPTION_NONE};
 static const option_id resumable[] = {OPTION_NONE};
@@ -317,6 +318,7 @@ const workload_ops gnn_workload = {
     .plan = gnn_plan_job,
     .build = gnn_build,
     .smooth = gnn_smooth,
+    .embeddings = gnn_embeddings,
     .smooth_options = smooth_options,
     .release = gnn_release,
     .unbuild = gnn_unbuild,
@@ -330,6 +332,7 @@ const workload_ops gnn_workload = {
     .print_plan = gnn_print_plan,
     .gather_figures = gnn_gather_figures,
     .result_facts = gnn_result_facts,
+    .closing_facts = gnn_links_facts,
     .recognise = gnn_recognise,
     .show_moments = gnn_show_moments,
     .read_named = gnn_read_named,
