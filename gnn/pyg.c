@@ -319,7 +319,8 @@ weft_status gnn_weights_describe(const train_weights *weights, const char *origi
     WEFT_CHECK(found == weights->count, WEFT_ERR_DATA, "%s: %d arrays, %d of them belong to a model of %d layers",
                origin, weights->count, found, layers);
     if (gnn_layer_ops_of(config)->hops) {
-        WEFT_CHECK(layers == 1, WEFT_ERR_DATA, "%s: %d layers, where sgc and lightgcn are one linear map", origin, layers);
+        WEFT_CHECK(layers == 1, WEFT_ERR_DATA, "%s: %d layers, where sgc and lightgcn are one linear map", origin,
+                   layers);
         config->layers = hops;
     }
     return WEFT_OK;

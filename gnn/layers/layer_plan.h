@@ -126,7 +126,7 @@ typedef struct gnn_head {
 
 typedef struct gnn_config {
     const gnn_head *head; /* lives as long as the model; NULL: none */
-    bool keeps_edges; /* gnn_model_create leaves the part its edges, for another model */
+    bool keeps_edges;     /* gnn_model_create leaves the part its edges, for another model */
     gnn_kind kind;
     gnn_sage_aggregator aggregator;
     int layers; /* convolutions; of sgc and lightgcn: hops */

@@ -5,8 +5,8 @@
 #include "gnn/layers/layer_internal.h"
 
 static const gnn_layer_ops *const kinds[] = {
-    [GNN_SAGE] = &gnn_layer_sage,   [GNN_GCN] = &gnn_layer_gcn, [GNN_MLP] = &gnn_layer_mlp,
-    [GNN_GAT] = &gnn_layer_gat,     [GNN_GIN] = &gnn_layer_gin, [GNN_SGC] = &gnn_layer_sgc,
+    [GNN_SAGE] = &gnn_layer_sage,   [GNN_GCN] = &gnn_layer_gcn,           [GNN_MLP] = &gnn_layer_mlp,
+    [GNN_GAT] = &gnn_layer_gat,     [GNN_GIN] = &gnn_layer_gin,           [GNN_SGC] = &gnn_layer_sgc,
     [GNN_GATV2] = &gnn_layer_gatv2, [GNN_LIGHTGCN] = &gnn_layer_lightgcn,
 };
 

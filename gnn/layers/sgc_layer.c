@@ -131,7 +131,8 @@ static void destroy_term(gnn_layer *layer)
     tensor_destroy(layer->own);
 }
 
-/* rows [n_owned, d] become the term of Horner's rule, and so does the place where it begins; it ends `hops` places on. */
+/* rows [n_owned, d] become the term of Horner's rule, and so does the place where it begins; the sum ends `hops` places
+ * on. */
 static weft_status sum_hops(gnn_layer *layer, bool backward, const weft_tensor *rows)
 {
     weft_tensor *term = layer->own;

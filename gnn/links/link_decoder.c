@@ -174,8 +174,7 @@ weft_status link_decoder_forward(link_decoder *d, const train_pass *pass, const 
 {
     assert(batch->links <= d->capacity);
     *logits = rows_of(&d->logit, batch->links);
-    return d->config.kind == LINK_DOT ? dot_forward(d, batch, row, logits)
-                                      : mlp_forward(d, pass, batch, row, logits);
+    return d->config.kind == LINK_DOT ? dot_forward(d, batch, row, logits) : mlp_forward(d, pass, batch, row, logits);
 }
 
 weft_status link_decoder_backward(link_decoder *d, const train_pass *pass, const link_batch *batch,

@@ -33,10 +33,10 @@ typedef struct link_decoder {
     link_decoder_config config;
     weft_hal *hal;
     train_linear map[LINK_MAX_MAPS];
-    gnn_head head;    /* declares the maps' parameters; for gnn_config */
-    int64_t capacity; /* links */
+    gnn_head head;                                             /* declares the maps' parameters; for gnn_config */
+    int64_t capacity;                                          /* links */
     weft_tensor input[LINK_MAX_MAPS], gradient[LINK_MAX_MAPS]; /* [capacity, width] of each map */
-    weft_tensor logit;                                          /* [capacity, 1] */
+    weft_tensor logit;                                         /* [capacity, 1] */
     float *product; /* mlp: [capacity, config.width] of rows, then their gradient */
     float *score;   /* [capacity] */
 } link_decoder;

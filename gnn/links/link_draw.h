@@ -42,9 +42,9 @@ static inline link_deal link_deal_of(const link_shares *shares, bool directed, i
     const philox_block b = philox_edge(0, directed ? (uint64_t)column : low, directed ? (uint64_t)row : high,
                                        WEFT_RNG_LINKS, 0, shares->seed);
     const double at = philox_uniform_double(b.word[0], b.word[1]);
-    const int part = at < shares->share[LINK_TRAIN]                                ? LINK_TRAIN
+    const int part = at < shares->share[LINK_TRAIN]                               ? LINK_TRAIN
                      : at < shares->share[LINK_TRAIN] + shares->share[LINK_VALID] ? LINK_VALID
-                                                                                    : LINK_TEST;
+                                                                                  : LINK_TEST;
     const bool first = shares->users > 0 || (b.word[2] & 1) != 0;
     return (link_deal){part, directed ? row : (int64_t)(first ? low : high)};
 }
@@ -59,11 +59,11 @@ static inline bool link_rows_have(const link_rows *rows, int64_t row, int64_t co
 
 /*
  * The other end of negative number k < 65536 of the link {anchor, other}, from vertices [from, vertices): neither end
- * of the link, and none that `known` (with the anchor's row) joins to the anchor. Of an anchor that 16 draws find joined to all of
- * them the last draw is taken: where nearly all pairs are edges, some negatives are edges.
+ * of the link, and none that `known` (with the anchor's row) joins to the anchor. Of an anchor that 16 draws find joined
+ * to all of them the last draw is taken: where nearly all pairs are edges, some negatives are edges.
  */
-static inline int64_t link_negative(const link_rows *known, int64_t from, int64_t vertices, int64_t anchor, int64_t other,
-                                    uint32_t k, uint32_t epoch, uint64_t seed)
+static inline int64_t link_negative(const link_rows *known, int64_t from, int64_t vertices, int64_t anchor,
+                                    int64_t other, uint32_t k, uint32_t epoch, uint64_t seed)
 {
     enum { BLOCKS = 4, WORDS = 4 };
     int64_t drawn = 0;

@@ -58,8 +58,7 @@ static weft_status reserve(link_ends *ends)
 weft_status link_ends_create(weft_comm *comm, int64_t vertices, const int64_t *gid, int64_t owned, int64_t width,
                              int64_t links, link_ends *ends)
 {
-    *ends = (link_ends){
-        .comm = comm, .vertices = vertices, .owned = owned, .width = width, .capacity = links};
+    *ends = (link_ends){.comm = comm, .vertices = vertices, .owned = owned, .width = width, .capacity = links};
     int64_t *rows_of = NULL;
     weft_status status = links <= INT32_MAX ? reserve(ends)
                                             : weft_fail(WEFT_ERR_RESOURCE,

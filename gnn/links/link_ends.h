@@ -18,10 +18,10 @@
 /* Links of this rank, with the places of both ends. */
 typedef struct link_batch {
     int64_t links;
-    const int32_t *a, *b;  /* [links] */
-    const int64_t *id;     /* [links] on the backend: numbers that no two links of the batch share, over all ranks */
-    int64_t compared;      /* pairwise loss: links of the batch that are positive, each compared with `against` */
-    int64_t against;       /* others: number k of link i is link compared (k + 1) + i. 0: links are judged one by one */
+    const int32_t *a, *b; /* [links] */
+    const int64_t *id;    /* [links] on the backend: numbers that no two links of the batch share, over all ranks */
+    int64_t compared;     /* pairwise loss: links of the batch that are positive, each compared with `against` */
+    int64_t against;      /* others: number k of link i is link compared (k + 1) + i. 0: links are judged one by one */
 } link_batch;
 
 typedef struct link_ends {
@@ -30,9 +30,9 @@ typedef struct link_ends {
     int32_t *place;                        /* [vertices] */
     float *row, *gradient;                 /* [vertices, width] by place */
     comm_plan *gather, *scatter;
-    int64_t capacity;   /* links that there is room for */
-    int64_t *offset;    /* [vertices + 1] first entry of each place */
-    int32_t *entry;     /* [2 capacity] link of an entry, by place; ~link: the place is its second end */
+    int64_t capacity; /* links that there is room for */
+    int64_t *offset;  /* [vertices + 1] first entry of each place */
+    int32_t *entry;   /* [2 capacity] link of an entry, by place; ~link: the place is its second end */
 } link_ends;
 
 /* gid: [owned] vertices of this rank's rows. links: of the largest batch. Free with link_ends_destroy, also after a

@@ -107,8 +107,8 @@ weft_status link_files_read(const char *folder, int64_t vertices, link_pairs *va
     *valid = *test = (link_pairs){.pairs = 0};
     WEFT_TRY(read_part(folder, "valid", vertices, valid, &has_valid));
     WEFT_TRY(read_part(folder, "test", vertices, test, &has_test));
-    WEFT_CHECK(has_valid || has_test, WEFT_ERR_NOINPUT, "%s: holds neither valid.npz nor test.npz (docs/howto-links.md)",
-               folder);
+    WEFT_CHECK(has_valid || has_test, WEFT_ERR_NOINPUT,
+               "%s: holds neither valid.npz nor test.npz (docs/howto-links.md)", folder);
     return WEFT_OK;
 }
 

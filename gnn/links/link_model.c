@@ -93,8 +93,7 @@ static weft_status backward(void *self, const train_pass *pass, weft_tensor *dlo
     const float *coefficient, *factor;
     weft_tensor of_links = *dlogits;
     WEFT_TRY(compares(pass, batch) ? part(m, batch, dlogits, &of_links) : WEFT_OK);
-    ACTIVITY_TRY(ACTIVITY_LINEAR,
-                 link_decoder_backward(m->decoder, pass, batch, &of_links, &coefficient, &factor));
+    ACTIVITY_TRY(ACTIVITY_LINEAR, link_decoder_backward(m->decoder, pass, batch, &of_links, &coefficient, &factor));
     WEFT_TRY(link_ends_scatter(&m->ends, batch, coefficient, factor, &m->rows));
     return m->encoder->backward(m->encoder->self, pass, &m->rows);
 }
@@ -212,8 +211,7 @@ weft_status link_model_create(weft_comm *comm, weft_hal *hal, const train_model 
 {
     const int64_t training = config->trains ? set->positives * (1 + config->negatives) : 0;
     const int64_t most = set->judged.count > training ? set->judged.count : training;
-    *m = (link_model){
-        .comm = comm, .hal = hal, .encoder = encoder, .set = set, .decoder = decoder, .config = *config};
+    *m = (link_model){.comm = comm, .hal = hal, .encoder = encoder, .set = set, .decoder = decoder, .config = *config};
     WEFT_TRY(link_ends_create(comm, set->vertices, gid, owned, decoder->config.width, most, &m->ends));
     WEFT_TRY(comm_agree(comm, make_steps(m)));
     WEFT_TRY(count_labels(m));

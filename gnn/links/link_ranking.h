@@ -19,7 +19,7 @@ typedef struct link_ranking {
     double recall, ndcg;
 } link_ranking;
 
-/* set->users is above 0, and ends->row holds the rows of all vertices. [out] ranking: the same on all ranks. Collective.
- * WEFT_ERR_RESOURCE. */
+/* set->users is above 0, and ends->row holds the rows of all vertices. [out] ranking: the same on all ranks.
+ * Collective. WEFT_ERR_RESOURCE. */
 weft_status link_ranking_make(weft_comm *comm, const link_set *set, const link_ends *ends, int at,
                               link_ranking *ranking);

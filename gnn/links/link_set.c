@@ -49,7 +49,8 @@ static weft_status list_add_drawn(link_set *set, const link_rows *known, int64_t
     const uint64_t group = (uint64_t)l->count;
     list_put(l, anchor, other, true, split, group);
     for (int64_t k = 0; k < negatives; ++k) {
-        list_put(l, anchor, link_negative(known, set->users, set->vertices, anchor, other, (uint32_t)k, 0, 0), false, split, group);
+        list_put(l, anchor, link_negative(known, set->users, set->vertices, anchor, other, (uint32_t)k, 0, 0), false,
+                 split, group);
     }
     return WEFT_OK;
 }
@@ -109,9 +110,7 @@ static link_rows rows_of_rank(weft_comm *comm, const weft_graph *graph)
     int64_t border[2];
     for (int side = 0; side < 2; ++side) {
         const int64_t edge = (int64_t)((double)graph->edges * (double)(rank + side) / (double)ranks);
-        border[side] = rank + side == 0       ? 0
-                       : rank + side == ranks ? graph->vertices
-                                              : graph_row_of(graph, edge);
+        border[side] = rank + side == 0 ? 0 : rank + side == ranks ? graph->vertices : graph_row_of(graph, edge);
     }
     return (link_rows){.begin = border[0],
                        .rows = border[1] - border[0],
@@ -281,8 +280,8 @@ static int64_t share_begin(const weft_comm *comm, int64_t count, int rank)
     return (int64_t)((double)count * (double)rank / (double)comm_size(comm));
 }
 
-static weft_status judge_pairs(weft_comm *comm, const weft_graph *graph, const link_pairs *pairs, int split, int64_t own,
-                               link_set *set)
+static weft_status judge_pairs(weft_comm *comm, const weft_graph *graph, const link_pairs *pairs, int split,
+                               int64_t own, link_set *set)
 {
     const link_rows known = {0, graph->vertices, graph->offset, graph->source32};
     const int rank = comm_rank(comm);

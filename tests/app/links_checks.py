@@ -28,7 +28,7 @@ def uniform(high, low):
 class Links:
     """Links of a symmetric store, dealt by shares and a seed."""
 
-    def __init__(self, store, shares=(0.85, 0.05, 0.10), seed=0):
+    def __init__(self, store, shares=(0.85, 0.05, 0.10), seed=0, users=0):
         offset, source = np.load(store + "/offset.npy"), np.load(store + "/source.npy").astype(np.int64)
         self.n = len(offset) - 1
         self.x = np.load(store + "/feature.npy").astype(np.float64)
@@ -37,7 +37,8 @@ class Links:
         b = philox([low, high, np.full(len(row), LINKS << 16), np.zeros(len(row))], seed)
         at = uniform(b[0], b[1])
         part = np.where(at < shares[0], 0, np.where(at < shares[0] + shares[1], 1, 2))
-        anchor = np.where(b[2] & U64(1), low, high)
+        self.users = users
+        anchor = low if users else np.where(b[2] & U64(1), low, high)
         mine = (anchor == row) & (row != source)
         self.row, self.source, self.part = row, source, part
         self.links = [np.stack([row[mine & (part == s)], source[mine & (part == s)]], 1) for s in range(3)]
@@ -53,7 +54,7 @@ class Links:
             b = philox([links[:, 0], links[:, 1], np.full(len(links), (NEGATIVES << 16) | k), np.full(len(links), epoch)],
                        seed ^ (block << 40))
             for word in b:
-                drawn = ((word * U64(self.n)) >> U64(32)).astype(np.int64)
+                drawn = self.users + ((word * U64(self.n - self.users)) >> U64(32)).astype(np.int64)
                 good = (end < 0) & (drawn != links[:, 0]) & (drawn != links[:, 1]) & ~known[links[:, 0], drawn]
                 end[good] = drawn[good]
         assert (end >= 0).all()
@@ -138,6 +139,46 @@ def check_training(store, first, run, how):
             w[k] = w[k] - 0.02 * (m[k] / (1 - 0.9**epoch)) / (np.sqrt(v[k] / (1 - 0.999**epoch)) + 1e-8)
 
 
+def check_recommendation(store, first, run, users):
+    """Ten steps of LightGCN over one-hot features with BPR, then recall and NDCG of the run's weights by brute force."""
+    links, users = Links(store, (0.8, 0.0, 0.2), 0, int(users)), int(users)
+    a = np.zeros((links.n, links.n))
+    a[links.row[links.part == 0], links.source[links.part == 0]] = 1.0
+    d = 1.0 / np.sqrt(np.maximum(a.sum(1), 1.0))
+    s = d[:, None] * a * d[None, :]
+    mean = (np.eye(links.n) + s + s @ s + s @ s @ s) / 4
+    train, w = links.links[0], weights(first)["layer0.weight"]
+    m, v = np.zeros_like(w), np.zeros_like(w)
+    for epoch, told in enumerate(series(run, "loss")[:10], 1):
+        item = links.negatives(train, 0, epoch, 3, links.known)
+        z, u, i = mean @ w, train[:, 0], train[:, 1]
+        difference = (z[u] * (z[i] - z[item])).sum(1)
+        loss = np.log1p(np.exp(-difference)).mean()
+        assert abs(loss - told) < 1e-4 * loss, f"step {epoch}: {told}, NumPy {loss}"
+        g = (-1.0 / (1.0 + np.exp(difference)) / len(train))[:, None]
+        dz = np.zeros_like(z)
+        np.add.at(dz, u, g * (z[i] - z[item]))
+        np.add.at(dz, i, g * z[u])
+        np.add.at(dz, item, -g * z[u])
+        grad = mean.T @ dz
+        m, v = 0.9 * m + 0.1 * grad, 0.999 * v + 0.001 * grad**2
+        w = w - 0.02 * (m / (1 - 0.9**epoch)) / (np.sqrt(v / (1 - 0.999**epoch)) + 1e-8)
+    end = weights(run)
+    assert not end["layer0.bias"].any()
+    z, recall, ndcg = mean @ end["layer0.weight"], [], []
+    score = z[:users] @ z[users:].T
+    score[links.known[:users, users:]] = -np.inf
+    gain = 1 / np.log2(np.arange(2, 7))
+    for u in np.unique(links.links[2][:, 0]):
+        wanted = links.links[2][links.links[2][:, 0] == u, 1] - users
+        hits = np.isin(np.argsort(-score[u], kind="stable")[:5], wanted)
+        recall.append(hits.sum() / len(wanted))
+        ndcg.append((hits * gain).sum() / gain[:len(wanted)].sum())
+    told = json.load(open(run + "/summary.json"))["recommendation"]
+    assert told["users"] == len(recall) and told["at"] == 5, told
+    assert abs(told["recall"] - np.mean(recall)) < 1e-6 and abs(told["ndcg"] - np.mean(ndcg)) < 1e-6, (told, np.mean(recall))
+
+
 def area(positive, negative):
     above = (positive[:, None] > negative[None, :]).mean()
     return above + 0.5 * (positive[:, None] == negative[None, :]).mean()
@@ -196,6 +237,12 @@ if __name__ == "__main__":
         check_training(*rest)
     elif mode == "scores":
         check_scores(rest[0], rest[1], rest[2], int(rest[3]), int(rest[4]))
+    elif mode == "recommend":
+        check_recommendation(*rest)
+    elif mode == "bipartite":
+        draw, users, items = np.random.default_rng(2), int(rest[0]), int(rest[1])
+        joined = np.argwhere(draw.random((users, items)) < 0.15)
+        np.savetxt(rest[2], joined + [0, users], fmt="%d")
     elif mode == "files":
         write_files(rest[0], rest[1], int(rest[2]))
     else:

@@ -33,7 +33,7 @@ job() {
 }
 # Every job: RANKS RUN OPTION VALUE...
 train() {
-    job "$1" "${link[@]}" --run-dir "$2" --lr 0.02 --epochs 20 --seed 3 "${@:3}"
+    job "$1" "${link[@]}" --run-dir "$2" --lr 0.02 --epochs 20 --eval-every 5 --seed 3 "${@:3}"
 }
 # alike RUN RUN EPOCHS TOLERANCE KEY...: figures of every epoch.
 alike() {
@@ -76,8 +76,16 @@ for own in 0 4; do
         --out held$own --quiet
     for ranks in 1 3; do
         job $ranks --data held$own --task link --links files$own "${plain[@]}" --lr 0.02 --epochs 5 --seed 3 \
-            --run-dir files$own-$ranks --metric mrr
+            --run-dir files$own-$ranks --metric mrr --eval-every 5
     done
+done
+check bipartite 60 90 bought.txt
+ok "$weft" convert bought.txt --format edge-list --vertices 150 --symmetrize on --features onehot --out bought --quiet
+recommend=(--data bought --task link --link-split 80/0/20 --users 60 --model lightgcn --layers 3 --embedding 8 --link-loss bpr
+    --hits-at 5 --threads 1 --seed 3)
+job 1 "${recommend[@]}" --run-dir light-0 --lr 0 --epochs 1
+for ranks in 1 3; do
+    job $ranks "${recommend[@]}" --run-dir light$ranks --lr 0.02 --epochs 20 --eval-every 0
 done
 for ranks in 1 2 3; do
     ok ranks $ranks "$program" "jobs-$ranks"
@@ -87,7 +95,7 @@ done
 for how in dot mlp bpr; do
     check train g $how-0 ${how}1 $how
     alike ${how}1 ${how}3 20 1e-5 loss
-    alike ${how}1 ${how}3 20 5e-3 train valid test
+    alike ${how}1 ${how}3 4 5e-3 train valid test
     grep -q '"allocations_after_first_epoch": 0,' $how-still/summary.json || fail "epochs of $how allocate"
 done
 alike dot1 dot2 20 1e-5 loss
@@ -97,13 +105,18 @@ import numpy
 a, b = (numpy.load(run + "/predictions.npy") for run in ("dot1", "dot3"))
 assert a.shape == b.shape and numpy.abs(a - b).max() < 1e-3, numpy.abs(a - b).max()
 CHECK
+check recommend bought light-0 light1 60
+check recommend bought light-0 light3 60
+alike light1 light3 20 1e-5 loss
 check scores g dot1 rocauc 0 0
 check scores g bpr1 mrr 0 0
 check scores g own mrr 5 0
 check scores g hits hits 0 10
 check scores g hits-own hits 5 2
-alike files0-1 files0-3 5 2e-3 loss valid test
-alike files4-1 files4-3 5 2e-3 loss valid test
+for own in 0 4; do
+    alike files$own-1 files$own-3 5 1e-5 loss
+    alike files$own-1 files$own-3 1 2e-3 valid test
+done
 alike files0-1 files4-1 5 0 loss
 cmp -s <(values test files0-1) <(values test files4-1) && fail "own and shared negatives have one score"
 python3 - <<'CHECK' || fail "resumed weights differ"
@@ -144,5 +157,7 @@ refused 66 "torch.load" "$weft" train --data held0 --task link --links pickles "
 refused 69 "second order" "$weft" train "${link[@]}" "${quiet[@]}" --precondition kfac
 refused 2 "link-loss" "$weft" train "${link[@]}" "${quiet[@]}" --loss squared
 refused 2 "train needs a share" "$weft" train --data g --task link --link-split 0/50/50 "${quiet[@]}"
+refused 65 "are both users" "$weft" train --data g --task link --users 100 "${quiet[@]}"
+refused 69 "no names for lightgcn" "$weft" export light1 --out light.safetensors
 refused 69 "decoder of links" "$weft" export mlp1 --out mlp.safetensors
 exit 0

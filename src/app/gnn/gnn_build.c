@@ -216,8 +216,7 @@ weft_status gnn_embeddings(const workload *work, held_rows *held, float **row, i
     WEFT_CHECK(rows.dtype == WEFT_DTYPE_F32, WEFT_ERR_UNSUPPORTED,
                "--embeddings: rows of " FLAG_PRECISION " %s are not written: take f32",
                option_value_text(work->context->options, OPT_PRECISION));
-    *held = (held_rows){
-        .total = job->data.part.n_global, .count = job->data.part.n_owned, .id = job->data.part.gid};
+    *held = (held_rows){.total = job->data.part.n_global, .count = job->data.part.n_owned, .id = job->data.part.gid};
     *width = rows.cols;
     WEFT_TRY(WEFT_NEW(row, rows.rows * rows.cols, WEFT_MEM_WORKSPACE));
     return tensor_download(&rows, *row);

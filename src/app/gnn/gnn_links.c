@@ -34,7 +34,8 @@ static weft_status check_files(const weft_options *o)
                FLAG_LINKS " %s: links are dealt by " FLAG_LINK_SPLIT " %s, or stand in files: take one of both", files,
                split);
     WEFT_CHECK(files[0] != '\0' || !of_files, WEFT_ERR_USAGE,
-               FLAG_LINK_SPLIT " " SPLIT_FILES ": links of validation and test stand in files, as the model was trained: "
+               FLAG_LINK_SPLIT " " SPLIT_FILES
+                               ": links of validation and test stand in files, as the model was trained: "
                                "name their folder with " FLAG_LINKS);
     return WEFT_OK;
 }

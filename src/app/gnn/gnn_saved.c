@@ -159,7 +159,8 @@ weft_status gnn_write_named(const saved_model *model, const char *path, const sa
     WEFT_CHECK(config.kind != GNN_LIGHTGCN, WEFT_ERR_UNSUPPORTED,
                "%s: safetensors have no names for lightgcn: weights.npz of the run has its rows", model->path);
     WEFT_CHECK(weights_find(&model->weights, "decoder0.weight") == NULL, WEFT_ERR_UNSUPPORTED,
-               "%s: a decoder of links (" FLAG_DECODER " mlp) has no names in PyTorch Geometric: weights.npz of the run "
+               "%s: a decoder of links (" FLAG_DECODER
+               " mlp) has no names in PyTorch Geometric: weights.npz of the run "
                "has its arrays",
                model->path);
     WEFT_TRY(gnn_weights_describe(&model->weights, model->path, &config));

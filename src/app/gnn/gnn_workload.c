@@ -246,12 +246,12 @@ static weft_status gnn_adopt(const app_context *context, const checkpoint *ck)
                : WEFT_OK;
 }
 
-static const option_id recorded[] = {OPT_AGGREGATOR,    OPT_LAYERS,         OPT_HIDDEN,    OPT_NORM,    OPT_DROPOUT,
-                                     OPT_INPUT_DROPOUT, OPT_ORDER,          OPT_NORMALIZE, OPT_HEADS,   OPT_OUT_HEADS,
-                                     OPT_ATTN_DROPOUT,  OPT_NEGATIVE_SLOPE, OPT_RESIDUAL,  OPT_JUMPING, OPT_GIN_EPS,
-                                     OPT_EDGE_WEIGHTS,  OPT_VALUE_DROPOUT,  OPT_TASK,      OPT_LINK_SPLIT, OPT_LINK_SEED,
-                                     OPT_EVAL_NEGATIVES, OPT_DECODER,       OPT_DECODER_LAYERS, OPT_EMBEDDING, OPT_HITS_AT, OPT_USERS,
-                                     OPTION_NONE};
+static const option_id recorded[] = {
+    OPT_AGGREGATOR, OPT_LAYERS,    OPT_HIDDEN,         OPT_NORM,         OPT_DROPOUT,        OPT_INPUT_DROPOUT,
+    OPT_ORDER,      OPT_NORMALIZE, OPT_HEADS,          OPT_OUT_HEADS,    OPT_ATTN_DROPOUT,   OPT_NEGATIVE_SLOPE,
+    OPT_RESIDUAL,   OPT_JUMPING,   OPT_GIN_EPS,        OPT_EDGE_WEIGHTS, OPT_VALUE_DROPOUT,  OPT_TASK,
+    OPT_LINK_SPLIT, OPT_LINK_SEED, OPT_EVAL_NEGATIVES, OPT_DECODER,      OPT_DECODER_LAYERS, OPT_EMBEDDING,
+    OPT_HITS_AT,    OPT_USERS,     OPTION_NONE};
 static const option_id inputs[] = {OPT_NORMALIZE, OPTION_NONE};
 static const option_id resumable[] = {OPTION_NONE};
 

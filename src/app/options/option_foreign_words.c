@@ -98,7 +98,8 @@ const option_foreign_value app_foreign_values[] = {
     {OPT_LOSS, "focal,weighted,dice,hinge,triplet,contrastive,margin,kl,kld,kldiv",
      "there is no such loss: xent (classes) and bce (binary tasks); --label-smoothing X softens xent"},
     {OPT_METRIC, "f1-micro,micro-f1,precision,recall,map,hits@10,ap",
-     "there is no such score: acc (of one class a row it is micro-F1), f1 (macro), top5, rocauc, of links mrr and hits; "
+     "there is no such score: acc (of one class a row it is micro-F1), f1 (macro), top5, rocauc, of links mrr and "
+     "hits; "
      "predictions.npy of the run has what others are made of"},
     {OPT_OPTIMIZER, "adamax,nadam,radam,rmsprop,adagrad,adadelta,lamb,lbfgs,muon,sophia,lion",
      "there is no such optimiser: adam, adamw, sgd (--momentum, --nesterov) and lars"},

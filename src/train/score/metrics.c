@@ -74,8 +74,9 @@ weft_status metrics_create(weft_comm *comm, weft_hal *hal, const metrics_desc *d
     }
     WEFT_CHECK(!ranks_positives(desc->metric) || (!classes && desc->outputs == 1 && desc->dtype == WEFT_DTYPE_F32),
                WEFT_ERR_USAGE,
-               FLAG_METRIC " %s ranks positives among negatives, and needs targets of one task, such as links: take "
-                           FLAG_METRIC " auto",
+               FLAG_METRIC
+               " %s ranks positives among negatives, and needs targets of one task, such as links: take " FLAG_METRIC
+               " auto",
                metric_kind_of(desc->metric)->word);
     return rocauc_buffers(metrics);
 }
@@ -204,10 +205,10 @@ weft_status metrics_add(train_metrics *m, const weft_tensor *logits, const train
     WEFT_CHECK(m->added + targets->rows <= m->desc.rows, WEFT_ERR_INTERNAL,
                "an evaluation of %lld rows and %lld more; it was to have %lld", (long long)m->added,
                (long long)targets->rows, (long long)m->desc.rows);
-    WEFT_TRY(m->desc.metric == TRAIN_METRIC_ACCURACY ? count_right(m, logits, targets)
-             : counts_by_class(m->desc.metric)                ? count_classes(m, logits, targets)
-             : metric_kind_of(m->desc.metric)->numbers        ? keep_values(m, logits, targets)
-                                                              : keep_logits(m, logits, targets));
+    WEFT_TRY(m->desc.metric == TRAIN_METRIC_ACCURACY   ? count_right(m, logits, targets)
+             : counts_by_class(m->desc.metric)         ? count_classes(m, logits, targets)
+             : metric_kind_of(m->desc.metric)->numbers ? keep_values(m, logits, targets)
+                                                       : keep_logits(m, logits, targets));
     m->added += targets->rows;
     return tensor_col_sum(logits, 1.0, &m->sums);
 }

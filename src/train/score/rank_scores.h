@@ -21,12 +21,13 @@
 /* Answers of this rank. */
 typedef struct ranked_answers {
     int64_t rows;
-    const float *score;    /* [rows] */
-    const uint8_t *mark;   /* [rows] bit 0: a positive; bits 1 and 2: the split, 3: none */
-    const uint64_t *group; /* [rows], equal neighbours are one; NULL: no groups. The same choice on all ranks with rows */
-    int hits_at;           /* K; 0: the mean reciprocal rank */
+    const float *score;  /* [rows] */
+    const uint8_t *mark; /* [rows] bit 0: a positive; bits 1 and 2: the split, 3: none */
+    const uint64_t
+        *group;  /* [rows], equal neighbours are one; NULL: no groups. The same choice on all ranks with rows */
+    int hits_at; /* K; 0: the mean reciprocal rank */
 } ranked_answers;
 
-/* [out] score [TRAIN_SPLITS]; NaN for a split without positives or without negatives; the same on all ranks. Collective.
- * WEFT_ERR_RESOURCE. */
+/* [out] score [TRAIN_SPLITS]; NaN for a split without positives or without negatives; the same on all ranks.
+ * Collective. WEFT_ERR_RESOURCE. */
 weft_status rank_scores(weft_comm *comm, const ranked_answers *rows, double *score);
