@@ -59,8 +59,8 @@ static inline bool link_rows_have(const link_rows *rows, int64_t row, int64_t co
 
 /*
  * The other end of negative number k < 65536 of the link {anchor, other}, from vertices [from, vertices): neither end
- * of the link, and none that `known` (with the anchor's row) joins to the anchor. Of an anchor that 16 draws find joined
- * to all of them the last draw is taken: where nearly all pairs are edges, some negatives are edges.
+ * of the link, and none that `known` (with the anchor's row) joins to the anchor. Of an anchor that 16 draws find
+ * joined to all of them the last draw is taken: where nearly all pairs are edges, some negatives are edges.
  */
 static inline int64_t link_negative(const link_rows *known, int64_t from, int64_t vertices, int64_t anchor,
                                     int64_t other, uint32_t k, uint32_t epoch, uint64_t seed)
