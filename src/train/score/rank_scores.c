@@ -53,7 +53,7 @@ static void judge_group(const ranked_answers *a, int64_t begin, int64_t end, ran
 
 static void judge_groups(const ranked_answers *a, rank_sums *sums)
 {
-    for (int64_t begin = 0, end; begin < a->rows; begin = end) {
+    for (int64_t begin = 0, end; a->group != NULL && begin < a->rows; begin = end) {
         for (end = begin + 1;
              end < a->rows && a->group[end] == a->group[begin] && split_of(a, end) == split_of(a, begin);) {
             ++end;
