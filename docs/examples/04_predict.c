@@ -85,5 +85,5 @@ int main(int argc, char **argv)
     if (status != WEFT_OK) {
         fprintf(stderr, "04_predict: %s\n", weft_error_message());
     }
-    return status;
+    return (int)status;
 }

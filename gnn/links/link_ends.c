@@ -1,6 +1,7 @@
 /* gnn/links/link_ends.c: see gnn/links/link_ends.h. */
 #include "gnn/links/link_ends.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -31,6 +32,7 @@ done:
 static weft_status plan(link_ends *ends, int64_t *numbers_of)
 {
     const int ranks = comm_size(ends->comm);
+    assert(numbers_of != NULL && ends->width > 0);
     for (int r = 0; r < ranks; ++r) {
         numbers_of[r] *= ends->width;
     }
