@@ -29,6 +29,9 @@ static weft_status declare_parameters(gnn_model *model, weft_dtype dtype)
                                   .layer = model->norm_name[l]};
         WEFT_TRY(norm_declare(&model->norm[l], &model->params, &layer));
     }
+    if (plan->config.head != NULL) {
+        WEFT_TRY(plan->config.head->declare(plan->config.head->self, &model->params));
+    }
     for (int l = 0; l < plan->layers; ++l) {
         WEFT_TRY(norm_declare_state(&model->norm[l]));
     }

@@ -279,6 +279,16 @@ static void recognise(const train_weights *weights, gnn_config *config)
     config->jumping = weights_find(weights, "jump0.weight") != NULL ? GNN_JUMPING_CAT : GNN_JUMPING_NONE;
 }
 
+/* Arrays behind the layers, of a decoder of links (gnn/links/link_decoder.h). */
+static int count_decoder(const train_weights *weights)
+{
+    int count = 0;
+    for (int l = 0; find_numbered(weights, "decoder", l, ".weight") != NULL; ++l) {
+        count += find_numbered(weights, "decoder", l, ".bias") != NULL ? 2 : 1;
+    }
+    return count;
+}
+
 weft_status gnn_weights_describe(const train_weights *weights, const char *origin, gnn_config *config)
 {
     const int hops = config->layers;
@@ -305,10 +315,12 @@ weft_status gnn_weights_describe(const train_weights *weights, const char *origi
     for (int l = 0; l < normed; ++l) {
         WEFT_TRY(describe_norm(weights, origin, "norm", l, width, config, &found));
     }
+    found += count_decoder(weights);
     WEFT_CHECK(found == weights->count, WEFT_ERR_DATA, "%s: %d arrays, %d of them belong to a model of %d layers",
                origin, weights->count, found, layers);
-    if (config->kind == GNN_SGC) {
-        WEFT_CHECK(layers == 1, WEFT_ERR_DATA, "%s: %d layers, where sgc is one linear map", origin, layers);
+    if (gnn_layer_ops_of(config)->hops) {
+        WEFT_CHECK(layers == 1, WEFT_ERR_DATA, "%s: %d layers, where sgc and lightgcn are one linear map", origin,
+                   layers);
         config->layers = hops;
     }
     return WEFT_OK;

@@ -9,7 +9,7 @@
 #include "train/activities.h"
 
 extern const gnn_layer_ops gnn_layer_sage, gnn_layer_gcn, gnn_layer_mlp, gnn_layer_gat, gnn_layer_gin, gnn_layer_sgc,
-    gnn_layer_gatv2, gnn_layer_max; /* of sage with aggregator max */
+    gnn_layer_gatv2, gnn_layer_lightgcn, gnn_layer_max; /* of sage with aggregator max */
 
 /* Returns true if layer `number` reads the features, and these are held sparse. */
 static inline bool layer_takes_sparse(const gnn_config *config, int number)

@@ -99,6 +99,7 @@ static void count_bytes(gnn_plan *plan, int threads)
         plan->state += batch ? 2 * norm_cols : 0;           /* running mean and variance */
         plan->largest = layer->weights > plan->largest ? layer->weights : plan->largest;
     }
+    plan->parameters += plan->config.head != NULL ? plan->config.head->parameters : 0;
     activation_bytes += (uint64_t)(plan->n_local * plan->gradient_cols) * element;
     activation_bytes += (uint64_t)(plan->n_owned * (plan->skip_cols + plan->jump_cols)) * element;
     if (plan->config.jumping == GNN_JUMPING_MAX) { /* the results themselves, and which was the largest */

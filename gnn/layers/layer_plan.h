@@ -35,7 +35,8 @@ enum { GNN_STRIP = 64, GNN_NARROW_STRIP = 16 };
     X(GNN_GAT, "gat")                                                                                                  \
     X(GNN_GIN, "gin")                                                                                                  \
     X(GNN_SGC, "sgc")                                                                                                  \
-    X(GNN_GATV2, "gatv2")
+    X(GNN_GATV2, "gatv2")                                                                                              \
+    X(GNN_LIGHTGCN, "lightgcn")
 typedef enum gnn_kind { GNN_KINDS(CHOICE_VALUE) } gnn_kind;
 
 #define GNN_SAGE_AGGREGATORS(X)                                                                                        \
@@ -116,11 +117,19 @@ typedef enum gnn_residual { GNN_RESIDUALS(CHOICE_VALUE) } gnn_residual;
     X(GNN_JUMPING_MAX, "max")
 typedef enum gnn_jumping { GNN_JUMPINGS(CHOICE_VALUE) } gnn_jumping;
 
+/* What reads the answers of the last layer and has parameters of its own behind those of the layers. */
+typedef struct gnn_head {
+    void *self;
+    int64_t parameters; /* trained elements */
+    weft_status (*declare)(void *self, param_store *params);
+} gnn_head;
+
 typedef struct gnn_config {
-    bool keeps_edges; /* gnn_model_create leaves the part its edges, for another model */
+    const gnn_head *head; /* lives as long as the model; NULL: none */
+    bool keeps_edges;     /* gnn_model_create leaves the part its edges, for another model */
     gnn_kind kind;
     gnn_sage_aggregator aggregator;
-    int layers; /* convolutions; of sgc: hops */
+    int layers; /* convolutions; of sgc and lightgcn: hops */
     int64_t inputs, hidden, outputs;
     norm_kind norm;
     float dropout, input_dropout;

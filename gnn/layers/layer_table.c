@@ -5,9 +5,9 @@
 #include "gnn/layers/layer_internal.h"
 
 static const gnn_layer_ops *const kinds[] = {
-    [GNN_SAGE] = &gnn_layer_sage,   [GNN_GCN] = &gnn_layer_gcn, [GNN_MLP] = &gnn_layer_mlp,
-    [GNN_GAT] = &gnn_layer_gat,     [GNN_GIN] = &gnn_layer_gin, [GNN_SGC] = &gnn_layer_sgc,
-    [GNN_GATV2] = &gnn_layer_gatv2,
+    [GNN_SAGE] = &gnn_layer_sage,   [GNN_GCN] = &gnn_layer_gcn,           [GNN_MLP] = &gnn_layer_mlp,
+    [GNN_GAT] = &gnn_layer_gat,     [GNN_GIN] = &gnn_layer_gin,           [GNN_SGC] = &gnn_layer_sgc,
+    [GNN_GATV2] = &gnn_layer_gatv2, [GNN_LIGHTGCN] = &gnn_layer_lightgcn,
 };
 
 const gnn_layer_ops *gnn_layer_ops_of(const gnn_config *config)

@@ -1,4 +1,4 @@
-"""weft.library: trainings within this process, through libweft.so (include/weft/trainer.h).
+"""weft.library: trainings and answers within this process, through libweft.so (include/weft/trainer.h, predictor.h).
 
 The structures below mirror those of the header; nothing else of it is written down again.
 """
@@ -12,7 +12,7 @@ import sys
 import threading
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional
 
-from weft.program import error_of
+from weft.program import error_of, find_library
 
 
 class Epoch(NamedTuple):
@@ -56,6 +56,9 @@ def load(path: str) -> ctypes.CDLL:
     library.weft_options_set.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p]
     library.weft_options_load.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
     library.weft_options_destroy.argtypes, library.weft_options_destroy.restype = [ctypes.c_void_p], None
+    library.weft_predict.argtypes = [ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p)]
+    library.weft_answers_write.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
+    library.weft_answers_destroy.argtypes, library.weft_answers_destroy.restype = [ctypes.c_void_p], None
     library.weft_train_watched.argtypes = [ctypes.c_void_p, ctypes.POINTER(_Watch), ctypes.POINTER(_Result)]
     return library
 
@@ -125,9 +128,18 @@ def _affinity_kept() -> Iterator[None]:
 # ---- training -------------------------------------------------------------------------------------------------------
 
 
-def _options(library: ctypes.CDLL, texts: Mapping[str, str]) -> ctypes.c_void_p:
+def own(weft: Optional[str]) -> Optional[ctypes.CDLL]:
+    """The library beside the program, or None: this process cannot load it."""
+    path = find_library(weft)
+    try:
+        return load(path) if path is not None else None
+    except (OSError, AttributeError):  # MPI or another library is not where the loader looks: the program tells of it
+        return None
+
+
+def _options(library: ctypes.CDLL, command: str, texts: Mapping[str, str]) -> ctypes.c_void_p:
     options = ctypes.c_void_p()
-    status = library.weft_options_create(b"train", ctypes.byref(options))
+    status = library.weft_options_create(command.encode(), ctypes.byref(options))
     for name, text in texts.items():
         if name == "config":  # the values of all others stay above those of the file
             status = status or library.weft_options_load(options, text.encode())
@@ -156,7 +168,7 @@ def train(library: ctypes.CDLL, texts: Mapping[str, str], quiet: bool, on_epoch:
 
     with _interruptions() as asked, _affinity_kept(), _log_shown(quiet):
         watch = _Watch(None, _ON_EPOCH(tell), _ASKED(lambda _: bool(asked or raised)))
-        options = _options(library, texts)
+        options = _options(library, "train", texts)
         status = library.weft_train_watched(options, ctypes.byref(watch), ctypes.byref(result))
         text = library.weft_error_message().decode(errors="replace")
         library.weft_options_destroy(options)
@@ -167,3 +179,17 @@ def train(library: ctypes.CDLL, texts: Mapping[str, str], quiet: bool, on_epoch:
     figures = {name: getattr(result, name) for name, _ in _Result._fields_}
     figures["run_dir"] = os.fsdecode(figures["run_dir"])
     return figures
+
+
+def predict(library: ctypes.CDLL, texts: Mapping[str, str], folder: str, quiet: bool) -> None:
+    """Writes the files of `weft predict` with these options into a new folder. Error: as weft.program has it."""
+    answers = ctypes.c_void_p()
+    with _affinity_kept(), _log_shown(quiet):
+        options = _options(library, "predict", texts)
+        status = library.weft_predict(options, ctypes.byref(answers))
+        status = status or library.weft_answers_write(answers, os.fsencode(folder))
+        text = library.weft_error_message().decode(errors="replace")
+        library.weft_answers_destroy(answers)
+        library.weft_options_destroy(options)
+    if status:
+        raise error_of(status, text)

@@ -32,13 +32,12 @@ class TrainOptions(TypedDict, total=False):
         published GCN of Kipf and Welling; gat-paper = the published GAT of Velickovic and others; reddit, ogbn-* =
         the published full-batch settings of these data sets; images: auto = images, for batches of 128 and less;
         tables: auto = trees; tables of clicks: auto = clicks, few epochs of large batches
-    model: one of auto, sage, gcn, mlp, gat, gatv2, gin, sgc, lenet, resnet-9, resnet-20, resnet-32, resnet-44, resnet-56, resnet-18, resnet-50, wide-resnet-28-1, wide-resnet-28-2, wide-resnet-28-4, wide-resnet-28-8, wide-resnet-28-10, alexnet, vgg-11, vgg-16, mobilenet-v1, mobilenet-v2, densenet-121, convnext-tiny, trees, lr, fm, wide-deep, deepfm, dcn, dcn-v2, dlrm, xdeepfm, parts; default auto
+    model: one of auto, sage, gcn, mlp, gat, gatv2, gin, sgc, lightgcn, lenet, resnet-9, resnet-20, resnet-32, resnet-44, resnet-56, resnet-18, resnet-50, wide-resnet-28-1, wide-resnet-28-2, wide-resnet-28-4, wide-resnet-28-8, wide-resnet-28-10, alexnet, trees, lr, fm, wide-deep, deepfm, dcn, dcn-v2, dlrm, xdeepfm, parts; default auto
         what is trained; auto chooses by the data; graphs: sage (auto), gcn, gat and gatv2 (attention), gin (sums and
-        networks of two layers), sgc (hops and one linear map), or mlp (no graph); images: lenet, mlp, resnet-20, -32,
-        -44, -56, -9, -18, -50, wide-resnet-28-K, alexnet, vgg-11, -16, mobilenet-v1, -v2, densenet-121,
-        convnext-tiny, or a network of your own (docs/networks.md); auto by their size; tables: trees, boosted one an
-        epoch; tables of clicks: lr, fm, wide-deep, deepfm, dcn, dcn-v2, dlrm, xdeepfm, or parts of your own choice
-        (--click-parts)
+        networks of two layers), sgc (hops and one linear map), lightgcn (mean of hops), or mlp (no graph); images:
+        lenet, mlp, resnet-20, -32, -44, -56, -9, -18, -50, wide-resnet-28-K, alexnet, or a network of your own
+        (docs/networks.md); auto by their size; tables: trees, boosted one an epoch; tables of clicks: lr, fm,
+        wide-deep, deepfm, dcn, dcn-v2, dlrm, xdeepfm, or parts of your own choice (--click-parts)
     batch_size: 1 to 1000000000; default 128
         samples of a step, over all ranks together
     shard_by: default random
@@ -78,7 +77,7 @@ class TrainOptions(TypedDict, total=False):
     class_weights: default none
         cross-entropy of training: a row counts as much as its class weighs, and the loss is divided by the sum of
         these weights; balanced = training rows / (classes x rows of the class); scores are not touched
-    metric: one of auto, acc, rocauc, rmse, mae, pinball, deviance, ndcg, f1, top5, r2; default auto
+    metric: one of auto, acc, rocauc, rmse, mae, pinball, deviance, ndcg, f1, top5, r2, mrr, hits; default auto
         accuracy, macro-F1, top-5 accuracy, or area under the ROC curve (of more than two classes the mean over each
         against the others); of targets that are numbers the root mean square error, mean absolute error, pinball
         loss, Poisson deviance, NDCG of groups, R2; auto follows the loss
@@ -107,14 +106,14 @@ class TrainOptions(TypedDict, total=False):
         rows' covariance, which saves most of the epochs where training rows are many; kfac = by both sides, inputs
         and output gradients; muon = the momentum of each hidden matrix and kernel is made orthogonal, while first and
         last layer and vectors stay with the optimizer, for networks of three layers or more; auto = input where the
-        graph has 100 training vertices a class and two for each feature, muon for images where the network has norms,
-        else none; on graphs input and kfac take --optimizer sgd, --lr 0.3, --momentum 0.9 and --schedule cosine where
-        these are not set
+        graph has 100 training vertices a class and two for each feature, but not for gin, muon for images where the
+        network has norms, else none; on graphs input and kfac take --optimizer sgd, --lr 0.3, --momentum 0.9 and
+        --schedule cosine where these are not set
     precondition_damping: default auto
         X times the mean eigenvalue is added to every eigenvalue of a covariance before it is inverted: larger is
         closer to the gradient itself; auto = ten times the columns of the widest map over the terms of the training
-        loss, from 1 to 30, 1 for images, and 0.03 for gin where training vertices are many; absolute:X = X is added
-        to the products of eigenvalues of both sides, whatever their mean is
+        loss, from 1 to 30, and 1 for images; absolute:X = X is added to the products of eigenvalues of both sides,
+        whatever their mean is
     precondition_factors: 1 to 1000000; default 5
         steps from one look at the rows of the layers to the next: 10 for images; on graphs the first 10 steps all
         look; inputs that are constant are looked at once
@@ -336,7 +335,7 @@ class TrainOptions(TypedDict, total=False):
         sums over neighbours multiply each by the weight of its edge, and degrees are sums of weights; auto = where
         the store has weights (weft convert --edge-weights) and the model takes them; off = every edge counts as 1
     layers: 1 to 64; default 2
-        number of layers; of gin: of networks of two linear maps, of sgc: of hops
+        number of layers; of gin: of networks of two linear maps, of sgc and lightgcn: of hops
     hidden: 1 to 65536; default 64
         width of the hidden layers; of gat and gatv2: of each head
     aggregator: one of mean, gcn, max; default mean
@@ -364,8 +363,7 @@ class TrainOptions(TypedDict, total=False):
     decay_layers: one of all, first; default all
         layers that decay: all, or the first only (Kipf and Welling)
     order: one of auto, aggregate-first, linear-first; default auto
-        per layer, which comes first; auto takes the one that moves less, or linear-first where nothing else fits into
-        memory
+        per layer, which comes first; auto takes the one that moves less
     last_layer: one of auto, read, whole; default auto
         sage, gcn, gin: rows for which a training epoch sums over neighbours in the last layer: read = those that the
         loss reads, of the training split, with the same loss and gradients; whole = all; auto: read, where at most 80
@@ -390,6 +388,40 @@ class TrainOptions(TypedDict, total=False):
     jumping: one of none, cat, max; default none
         all layers are hidden, and one more linear map takes the results of all: side by side (cat) or the largest of
         each element (max)
+    task: one of vertex, link; default vertex
+        what the network answers for: vertex = classes, tasks or numbers of vertices; link = whether two vertices are
+        joined (docs/howto-links.md)
+    link_split: one of files; default 85/5/10
+        task link: shares of train, valid and test that each edge is dealt to; edges of train alone carry messages,
+        and both directions of an undirected edge fall together; files: those of --links
+    link_seed: 0 to 4294967295; default 0
+        task link: seed of --link-split
+    links: default none
+        task link: links of validation and test from FOLDER/valid.npz and FOLDER/test.npz, as OGB's data sets divide
+        them; all edges of the graph are train then
+    eval_negatives: 0 to 65535; default 0
+        task link: negatives of its own that each link of validation and test is ranked among; 0 = links of a part
+        share one for each
+    users: 0 to 2147483646; default 0
+        task link: the first N vertices are users and the others items, such as in recommendation: negatives keep the
+        user and draw items, and recall and NDCG among all items that a user has no training link to are told
+        (--decoder dot); 0 = there are none
+    decoder: one of dot, mlp; default dot
+        task link: from the rows of both ends to an answer: dot = their product; mlp = a network over their product
+        element by element
+    decoder_layers: 1 to 16; default 2
+        decoder mlp: linear maps, with --hidden between them and --dropout
+    embedding: 0 to 65536; default 0
+        task link: width of the rows that the network gives vertices; 0 = --hidden
+    negatives: 1 to 65535; default 1
+        task link: negatives of each training link, drawn anew in each epoch
+    link_loss: one of bce, bpr; default bce
+        task link: bce = binary cross-entropy of links and negatives; bpr = of the difference between a link and each
+        of its negatives
+    hits_at: 1 to 1000000; default 20
+        metric hits: share of the links above the K-th best negative, or among the first K with negatives of its own
+    pairs: default none
+        weft predict of a model of links: answer for the pairs of vertices in an .npy file [pairs, 2], in their order
     partition: one of auto, metis, expand, stream, libra, random, 2d, edgecut; default auto
         how edges are given to ranks: metis = vertex-cut, expand = vertex-cut by neighbourhood expansion, without
         METIS, stream = vertex-cut in little memory of any number of edges, edgecut = METIS on vertices, libra,
@@ -754,6 +786,19 @@ class TrainOptions(TypedDict, total=False):
     feature_place: str
     residual: Union[str, bool]
     jumping: str
+    task: str
+    link_split: str
+    link_seed: int
+    links: str
+    eval_negatives: int
+    users: int
+    decoder: str
+    decoder_layers: int
+    embedding: int
+    negatives: int
+    link_loss: str
+    hits_at: int
+    pairs: str
     partition: str
     balance: float
     rank_weights: str

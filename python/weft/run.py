@@ -8,7 +8,7 @@ from typing import Any, Dict, NamedTuple, Optional, Sequence, Union
 
 import numpy as np
 
-from weft import program, store
+from weft import library, program, store
 from weft.data import Data, data_of
 
 _PathLike = Union[str, "os.PathLike[str]"]
@@ -82,13 +82,31 @@ class Run:
         source = data_of(data) if data is not None else self.data
         return {**options, "data": os.fspath(source), "checkpoint": self.path}
 
-    def predict(self, data: Any = None, *, ranks: int = 1, launcher: Sequence[str] = program.MPIRUN, quiet: bool = True,
-                **options: Any) -> Answers:
-        """The model's answers for all rows of `data`, by default for those that it was trained on. options: of `weft predict`."""
+    def _answer(self, out: str, data: Any, ranks: int, launcher: Sequence[str], quiet: bool, in_process: bool,
+                options: Dict[str, Any]) -> None:
+        """The files of `weft predict` in the new folder `out`: by this process where one rank answers, else by the program."""
+        asked = self._asked(data, options)
+        loaded = library.own(self._weft) if in_process and ranks == 1 and program.launched_ranks() <= 1 else None
+        if loaded is not None:
+            library.predict(loaded, program.option_texts(asked), out, quiet)
+        else:
+            program.command("predict", (), {**asked, "out": out}, weft=self._weft, ranks=ranks, launcher=launcher, quiet=quiet)
+
+    def embeddings(self, data: Any = None, *, ranks: int = 1, launcher: Sequence[str] = program.MPIRUN, quiet: bool = True,
+                   in_process: bool = True, **options: Any) -> np.ndarray:
+        """The rows [vertices, width] that the last layer of a network on a graph reads, of a model of links those that its decoder reads."""
         with tempfile.TemporaryDirectory(prefix="weft-predict-") as folder:
             out = os.path.join(folder, "answers")
-            program.command("predict", (), {**self._asked(data, options), "out": out}, weft=self._weft, ranks=ranks, launcher=launcher,
-                            quiet=quiet)
+            self._answer(out, data, ranks, launcher, quiet, in_process, {**options, "embeddings": True})
+            return np.load(os.path.join(out, "embeddings.npy"))
+
+    def predict(self, data: Any = None, *, ranks: int = 1, launcher: Sequence[str] = program.MPIRUN, quiet: bool = True,
+                in_process: bool = True, **options: Any) -> Answers:
+        """The model's answers for all rows of `data`, by default for those that it was trained on. options: of `weft predict`.
+        in_process: False: the program answers, also with one rank."""
+        with tempfile.TemporaryDirectory(prefix="weft-predict-") as folder:
+            out = os.path.join(folder, "answers")
+            self._answer(out, data, ranks, launcher, quiet, in_process, options)
             arrays = [os.path.join(out, name) for name in ("predictions.npy", "probabilities.npy")]
             found = [np.load(path) if os.path.exists(path) else None for path in arrays]
             return Answers(found[0], found[1], _json_of(os.path.join(out, "scores.json")))

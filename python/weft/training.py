@@ -16,14 +16,6 @@ if TYPE_CHECKING:
 _RUN_FOLDER = re.compile(r"^run folder: (.*)$", re.M)
 
 
-def _own_library(weft: Optional[str]) -> Any:
-    path = program.find_library(weft)
-    try:
-        return library.load(path) if path is not None else None
-    except OSError:
-        return None  # MPI or another library is not where the loader looks: the program tells of it
-
-
 def train(data: Any, *, ranks: Optional[int] = None, run_dir: Union[str, "os.PathLike[str]", None] = None, quiet: bool = False,
           on_epoch: Optional[Callable[[Epoch], Any]] = None, in_process: Optional[bool] = None, weft: Optional[str] = None,
           launcher: Sequence[str] = program.MPIRUN, **options: "Unpack[TrainOptions]") -> Run:
@@ -46,7 +38,7 @@ def train(data: Any, *, ranks: Optional[int] = None, run_dir: Union[str, "os.Pat
     texts = program.option_texts({"run_dir": run_dir, **options, "data": os.fspath(source)})
     count, launched = program.checked_ranks(ranks)
     within = launched or (count == 1 and in_process is not False)
-    loaded = _own_library(weft) if within else None
+    loaded = library.own(weft) if within else None
     if loaded is not None:
         figures = library.train(loaded, texts, quiet, on_epoch)
         return Run(figures["run_dir"], source, weft)

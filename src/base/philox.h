@@ -46,6 +46,8 @@ enum {
     WEFT_RNG_SEARCH = 83,       /* configurations of a search, and recorded scores that are drawn */
     WEFT_RNG_DEAL = 84,         /* order (epoch 0), shares (1) and classes (2) of the shards of ranks */
     WEFT_RNG_CLICKS = 88,       /* made rows of clicks: 88..93 */
+    WEFT_RNG_LINKS = 94,        /* the part of an edge, and which end a negative keeps */
+    WEFT_RNG_NEGATIVES = 95,    /* the other end of negatives, by (edge, number, epoch) */
     WEFT_RNG_POPULATION = 96,   /* donor of an exchange (index 2^32 - 1) and changes by dimension; epoch: its number */
     WEFT_RNG_EDGES = 128,       /* dropout of edges, + layer, up to 191 */
     WEFT_RNG_HALO_ROUND = 192,  /* rounding of rows in messages: 192..1023, by leg */

@@ -179,10 +179,11 @@ typedef struct train_targets {
     train_loss loss;
     /* Of numbers: the quantile by which TRAIN_METRIC_PINBALL judges answers. */
     double quantile;
-    /* Of numbers that are grades: [rows] the group of each row on the host, of which equal neighbours are one, and the
-     * rows of a group that TRAIN_METRIC_NDCG looks at. NULL: there are no groups. */
+    /* Of numbers that are grades, and of one task: [rows] the group of each row on the host, of which equal neighbours
+     * are one, and the rows of a group that TRAIN_METRIC_NDCG and TRAIN_METRIC_HITS look at. NULL: there are no groups,
+     * and TRAIN_METRIC_MRR and TRAIN_METRIC_HITS rank a positive among all negatives of its split. */
     const uint64_t *group;
-    int ndcg_at;
+    int ndcg_at, hits_at;
     /* Labels and splits are known. The same on every rank, also on one without rows. */
     bool labelled;
     /* Device and host copy of the classes [rows]; NULL with tasks, or without rows. */

@@ -45,4 +45,14 @@ command=$(printf '%.4f' "$(field test_mean command/summary.json)")
 [ -n "$said" ] && [ "$said" = "$summary" ] && [ "$said" = "$command" ] ||
     fail "01_train says '$said', its summary $summary, the command $command"
 cmp run/predictions.npy command/predictions.npy || fail "01_train and weft train predict differently"
+# 04: answers in memory are those of the training; arrays as in weights.npz.
+"$examples/04_predict" asked >04.out 2>04.err || fail "04_predict: $(cat 04.err)"
+trained=$(sed -n 's/^trained: test //p' 04.out)
+grep -q "^asked: test acc $trained, [0-9]* rows of [0-9]* logits$" 04.out || fail "04_predict: $(cat 04.out)"
+[ "$trained" = "$(printf '%.4f' "$(field test_mean asked/summary.json)")" ] || fail "04_predict says $trained"
+[ "$(grep -c begins 04.out)" -eq 6 ] || fail "04_predict: $(cat 04.out)"
+for name in $(sed -n 's/^\(.*\):.*begins with.*/\1/p' 04.out); do
+    python3 -m zipfile -l asked/weights.npz | grep -q "^$name.npy " || fail "04_predict: $name is not in weights.npz"
+done
+"$examples/04_predict" /dev/null/x 2>04.err && fail "04_predict: a folder that cannot be"
 echo "examples: ok"

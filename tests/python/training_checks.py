@@ -56,6 +56,16 @@ assert four.summary["ranks"] == 4 and np.allclose(four.metrics["loss"], run.metr
 # ---- answers, scores, a page ----
 answers = run.predict()
 assert np.array_equal(answers.predictions, run.predictions) and answers.probabilities.shape == (N, 4)
+by_program = run.predict(in_process=False)
+assert np.array_equal(answers.probabilities, by_program.probabilities) and answers.scores == by_program.scores
+rows = run.embeddings()
+assert rows.shape == (N, 16) and np.array_equal(rows, run.embeddings(in_process=False)) and rows.std() > 0
+offset, source = (graph.arrays()[name] for name in ("offset", "source"))
+mean = np.stack([rows[source[a:b]].mean(0) if b > a else np.zeros(16) for a, b in zip(offset, offset[1:])])
+logits = rows @ run.weights["layer1.self"] + mean @ run.weights["layer1.neigh"] + run.weights["layer1.bias"]
+probabilities = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+assert np.abs(probabilities - answers.probabilities).max() < 1e-5
+refused(weft.Error, "one layer", weft.train(graph, run_dir="flat", quiet=True, layers=1, epochs=1).embeddings)
 assert answers.scores["test"]["score"] == run.evaluate()["test"]["score"] == run.test
 assert abs(run.test - np.mean(answers.predictions[part == 2, 0] == y[part == 2])) < 1e-12
 assert os.path.getsize(run.report()) > 10000

@@ -20,6 +20,10 @@ struct features_made {
     const int64_t *offset;
     int64_t *out_degree; /* [n], or NULL where it is the in-degree */
     float *matrix;       /* [n, width] of spectral */
+    /* Of onehot, where it is held sparse; NULL: it is not. */
+    int64_t *identity_offset;
+    int32_t *identity_column;
+    float *identity_value;
 };
 
 weft_status features_parse(const char *text, features_kind *kind, int64_t *width)
@@ -94,14 +98,23 @@ static void fill_degree(const features_made *made, int64_t v, float *x)
 
 /* ---- onehot, random ---- */
 
-static weft_status check_onehot(const weft_graph *graph)
+/* Rows of many vertices are held sparse: one number each. */
+static weft_status make_identity(const weft_graph *graph, features_made *made)
 {
-    WEFT_CHECK(graph->vertices <= FEATURES_ONEHOT_VERTICES, WEFT_ERR_USAGE,
-               FLAG_FEATURES " onehot: %" PRId64
-                             " vertices would take %s of features; up to %d vertices are spelled out. " FLAG_FEATURES
-                             " random:128 tells vertices apart in 512 bytes each",
-               graph->vertices, number_say_bytes((uint64_t)graph->vertices * (uint64_t)graph->vertices * 4).text,
-               FEATURES_ONEHOT_VERTICES);
+    const int64_t n = graph->vertices;
+    if (n <= FEATURES_ONEHOT_VERTICES) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(WEFT_NEW(&made->identity_offset, n + 1, WEFT_MEM_FEATURE));
+    WEFT_TRY(WEFT_NEW(&made->identity_column, n, WEFT_MEM_FEATURE));
+    WEFT_TRY(WEFT_NEW(&made->identity_value, n, WEFT_MEM_FEATURE));
+    for (int64_t v = 0; v <= n; v++) {
+        made->identity_offset[v] = v;
+    }
+    for (int64_t v = 0; v < n; v++) {
+        made->identity_column[v] = (int32_t)v;
+        made->identity_value[v] = 1.0F;
+    }
     return WEFT_OK;
 }
 
@@ -127,7 +140,7 @@ static weft_status prepare(const weft_graph *graph, int64_t memory_bytes, featur
         return prepare_degrees(graph, made);
     case FEATURES_ONEHOT:
         made->width = graph->vertices;
-        return check_onehot(graph);
+        return make_identity(graph, made);
     case FEATURES_SPECTRAL:
         return spectral_features(graph, made->width, made->seed, memory_bytes, &made->matrix);
     case FEATURES_RANDOM:
@@ -158,13 +171,27 @@ weft_status features_make(const char *text, const weft_graph *graph, uint64_t se
 void features_free(features_made *made)
 {
     if (made != NULL) {
-        WEFT_FREE_ALL(made->out_degree, made->matrix, made);
+        WEFT_FREE_ALL(made->out_degree, made->matrix, made->identity_offset, made->identity_column,
+                      made->identity_value, made);
     }
 }
 
 int64_t features_width(const features_made *made)
 {
     return made->width;
+}
+
+void features_place(features_made *made, graph_arrays *arrays)
+{
+    arrays->features = made->width;
+    if (made->identity_offset != NULL) {
+        arrays->feature_offset = made->identity_offset;
+        arrays->feature_column = made->identity_column;
+        arrays->feature_value = made->identity_value;
+        return;
+    }
+    arrays->fill_features = features_fill;
+    arrays->fill_self = made;
 }
 
 weft_status features_fill(void *self, int64_t row, int64_t rows, float *out)

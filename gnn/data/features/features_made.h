@@ -4,7 +4,7 @@
  *
  *   degree      log(1 + in-degree), log(1 + out-degree), and the in-degree's power of two one-hot: column 2 + k is 1
  * where 2^k <= in-degree + 1 < 2^(k+1); as many columns as the largest in-degree needs onehot      [n, n]: vertex v has
- * a 1 in column v. Stored dense, so at most FEATURES_ONEHOT_VERTICES vertices random:D    normal with variance 1/D, a
+ * a 1 in column v, held sparse above FEATURES_ONEHOT_VERTICES vertices random:D    normal with variance 1/D, a
  * function of (seed, vertex, column): the same whatever the threads spectral:D  eigenvectors of the D largest
  * eigenvalues of the normalised adjacency (gnn/data/features/spectral.h)
  *
@@ -37,5 +37,7 @@ weft_status features_make(const char *text, const weft_graph *graph, uint64_t se
                           features_made **made);
 void features_free(features_made *made); /* NULL is allowed */
 int64_t features_width(const features_made *made);
+/* The arrays of a store get these features, whole or sparse; `made` lives as long as they do. */
+void features_place(features_made *made, graph_arrays *arrays);
 /* graph_arrays.fill_features, with the features as self. */
 weft_status features_fill(void *made, int64_t row, int64_t rows, float *out);

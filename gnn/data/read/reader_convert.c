@@ -217,9 +217,7 @@ static weft_status make_features(const convert_options *options, graph_arrays *a
 {
     const weft_graph graph = graph_of_arrays(a);
     WEFT_TRY(features_make(options->feature_path, &graph, options->seed, options->memory_bytes, made));
-    a->features = features_width(*made);
-    a->fill_features = features_fill;
-    a->fill_self = *made;
+    features_place(*made, a);
     return WEFT_OK;
 }
 

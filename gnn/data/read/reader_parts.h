@@ -91,6 +91,8 @@ weft_status reader_split_codes(const char *path, raw_graph *raw);
 /* WEFT_ERR_USAGE unless "A/B/C" are shares, and a warning where their sum is neither 100 nor 1: before a large graph is
  * read. */
 weft_status reader_split_check_shares(const char *text);
+/* [out] share: [READER_PARTS] of "60/20/20", which add up to 1; total: their sum as written. flag: for messages. */
+weft_status reader_shares_read(const char *flag, const char *text, double *share, double *total);
 weft_status reader_split_draw(const char *shares, uint64_t seed, raw_graph *raw);
 
 /* ---- text ---- */

@@ -12,8 +12,7 @@
 #include "gnn/data/convert_options.def"
 #include "gnn/data/read/reader_parts.h"
 
-/* "60/20/20" as shares of the sum. */
-static weft_status read_shares(const char *text, double share[READER_PARTS], double *total)
+weft_status reader_shares_read(const char *flag, const char *text, double *share, double *total)
 {
     const char *at = text;
     double sum = 0;
@@ -31,7 +30,7 @@ static weft_status read_shares(const char *text, double share[READER_PARTS], dou
         }
     }
     WEFT_CHECK(parts == READER_PARTS && *at == '\0' && sum > 0, WEFT_ERR_USAGE,
-               FLAG_RANDOM_SPLIT " %s: expected shares of train, valid and test such as 60/20/20", text);
+               "%s %s: expected shares of train, valid and test such as 60/20/20", flag, text);
     for (int part = 0; part < READER_PARTS; part++) {
         share[part] /= sum;
     }
@@ -42,7 +41,7 @@ static weft_status read_shares(const char *text, double share[READER_PARTS], dou
 weft_status reader_split_check_shares(const char *text)
 {
     double share[READER_PARTS], sum = 0;
-    WEFT_TRY(read_shares(text, share, &sum));
+    WEFT_TRY(reader_shares_read(FLAG_RANDOM_SPLIT, text, share, &sum));
     if (fabs(sum - 100) > 1e-6 && fabs(sum - 1) > 1e-6) { /* ratios may be meant, or it is a slip */
         log_warn(FLAG_RANDOM_SPLIT " %s: the shares sum to %g, not to 100: %.4g/%.4g/%.4g percent are drawn", text, sum,
                  100 * share[READER_TRAIN], 100 * share[READER_VALID], 100 * share[READER_TEST]);
@@ -58,7 +57,7 @@ static bool is_labelled(const raw_graph *raw, int64_t v)
 weft_status reader_split_draw(const char *shares, uint64_t seed, raw_graph *raw)
 {
     double share[READER_PARTS], sum = 0;
-    WEFT_TRY(read_shares(shares, share, &sum));
+    WEFT_TRY(reader_shares_read(FLAG_RANDOM_SPLIT, shares, share, &sum));
     WEFT_TRY(reader_new_splits(raw, 1));
     int64_t labelled = 0;
     for (int64_t v = 0; v < raw->vertices; v++) {

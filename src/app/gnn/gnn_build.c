@@ -5,6 +5,7 @@
 
 #include "app/activity/activity_table.h"
 #include "app/gnn/gnn_job.h"
+#include "app/gnn/gnn_links.h"
 #include "app/setup/choices.h"
 #include "app/setup/load_watch.h"
 #include "base/alloc.h"
@@ -173,8 +174,10 @@ weft_status gnn_build(workload *work)
     if (gnn_layer_ops_of(&job->config)->normalisation != NULL) {
         WEFT_TRY(job_forms_find(context, &data->part, &job->config, &job->forms));
     }
-    ACTIVITY_TRY(ACTIVITY_LOAD, load_labels(work));
-    WEFT_TRY(work->trained ? WEFT_OK : gnn_tell_label_distance(work));
+    if (!job->predicts_links) {
+        ACTIVITY_TRY(ACTIVITY_LOAD, load_labels(work));
+        WEFT_TRY(work->trained ? WEFT_OK : gnn_tell_label_distance(work));
+    }
     activity_begin(ACTIVITY_PREPARE);
     weft_status status =
         work->smooths ? create_smoother(work) : WEFT_OK; /* first: the model lets go of the part's edges */
@@ -194,10 +197,31 @@ weft_status gnn_build(workload *work)
     activity_begin(ACTIVITY_PREPARE);
     status = gnn_model_prepare(&job->model);
     activity_end(ACTIVITY_PREPARE);
+    keep_forms(work);
+    if (job->predicts_links) {
+        WEFT_TRY(comm_agree(context->comm, status));
+        return gnn_links_build(work);
+    }
     work->model = &job->model.interface;
     work->targets = &job->labels.targets;
     work->source = source_whole(work->targets);
-    keep_forms(work);
     work->held = (held_rows){.total = data->part.n_global, .count = data->part.n_owned, .id = data->part.gid};
     return status;
+}
+
+weft_status gnn_embeddings(const workload *work, held_rows *held, float **row, int64_t *width)
+{
+    const gnn_job *job = work->self;
+    const gnn_model *model = &job->model;
+    const int top = model->plan.layers - 1;
+    WEFT_CHECK(job->predicts_links || top > 0, WEFT_ERR_UNSUPPORTED,
+               "--embeddings: %s has one layer, which reads the features: leave it out", work->name);
+    const weft_tensor rows = job->predicts_links ? job->link_model.rows : gnn_layer_x(&model->layer[top]);
+    WEFT_CHECK(rows.dtype == WEFT_DTYPE_F32, WEFT_ERR_UNSUPPORTED,
+               "--embeddings: rows of " FLAG_PRECISION " %s are not written: take f32",
+               option_value_text(work->context->options, OPT_PRECISION));
+    *held = (held_rows){.total = job->data.part.n_global, .count = job->data.part.n_owned, .id = job->data.part.gid};
+    *width = rows.cols;
+    WEFT_TRY(WEFT_NEW(row, rows.rows * rows.cols, WEFT_MEM_WORKSPACE));
+    return tensor_download(&rows, *row);
 }

@@ -1,5 +1,6 @@
 /* app/gnn/gnn_describe.c: what run.json, --dry-run and summary.json tell of a graph network (app/gnn/gnn_job.h). */
 #include "app/gnn/gnn_job.h"
+#include "app/gnn/gnn_links.h"
 
 #include <assert.h>
 
@@ -15,6 +16,11 @@ void gnn_data_facts(const workload *work, fact_list *list)
     facts_int(list, FACT_CLASSES, "classes", "", "", graph->classes);
     facts_yes_no(list, "symmetric", "symmetric", "", graph->symmetric);
     facts_yes_no(list, "weighted", "weighted edges", "", job->weighted);
+    if (job->predicts_links) {
+        facts_int(list, "links", "links to train on", "", "", job->links.total);
+        facts_int(list, "judged_pairs", "pairs to judge by", "", "links and negatives of an evaluation",
+                  job->links.judged.total);
+    }
 }
 
 const char *gnn_row_name(const workload *work, int64_t row)
@@ -157,6 +163,7 @@ void gnn_result_facts(const workload *work, fact_list *list)
 {
     const gnn_job *job = work->self;
     char title[FACT_TITLE_BYTES];
+    gnn_links_facts(work, list);
     if (comm_size(work->context->comm) == 1) { /* nothing was divided */
         return;
     }

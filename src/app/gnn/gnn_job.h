@@ -8,6 +8,8 @@
 #include "gnn/dataset.h"
 #include "gnn/facts.h"
 #include "gnn/gnn_model.h"
+#include "gnn/links/link_model.h"
+#include "gnn/links/link_ranking.h"
 
 /* Everything that a workload of this kind holds; freed by its end(). */
 typedef struct gnn_job {
@@ -28,6 +30,11 @@ typedef struct gnn_job {
     input_moments moments; /* of --normalize standard, once features are loaded */
     job_forms forms;       /* of the model's aggregation */
     bool lists_alone;      /* no other form of matrices fits into memory */
+    bool predicts_links;   /* --task link: the fields below are in use */
+    link_set links;
+    link_decoder decoder;
+    link_model link_model;
+    link_ranking ranking; /* of --users, once training is over; users 0: none */
 } gnn_job;
 
 /* ---- app/gnn/gnn_check.c ---- */
@@ -51,6 +58,8 @@ gnn_config gnn_config_of(const weft_options *options, const weft_graph *graph, i
 int64_t gnn_outputs_of(const weft_options *options, const weft_graph *graph);
 weft_status gnn_plan_job(workload *work, const char *folder, int64_t outputs);
 weft_status gnn_build(workload *work);
+/* As in workload_ops. */
+weft_status gnn_embeddings(const workload *work, held_rows *held, float **row, int64_t *width);
 /* Prints how far the labels of parts are from those of the graph (label_distance.c). After the labels are loaded.
  * Collective. */
 weft_status gnn_tell_label_distance(const workload *work);

@@ -2,6 +2,7 @@
 #include <assert.h>
 
 #include "app/gnn/gnn_job.h"
+#include "app/gnn/gnn_links.h"
 #include "app/gnn/gnn_memory.h"
 #include "app/workload/precision.h"
 #include "base/log.h"
@@ -110,7 +111,11 @@ static memory_plan plan_memory(const workload *work, const gnn_config *config, i
     facts.smooths = work->smooths;
     facts.training = memory_plan_training(context, !work->trained, gnn_workload.shards, ranks, &parameters);
     facts.training.second = work->second.bytes;
-    return gnn_memory_plan(&facts);
+    memory_plan memory = gnn_memory_plan(&facts);
+    if (((const gnn_job *)work->self)->predicts_links) {
+        gnn_links_add_memory(work, &memory);
+    }
+    return memory;
 }
 
 /* Features leave a device that cannot hold them, where what is left fits: by itself, or as a cure. */
@@ -390,13 +395,18 @@ weft_status gnn_plan_job(workload *work, const char *folder, int64_t outputs)
     work->elsewhere = graph_data_ranks(context) != comm_size(context->comm);
     job->labels_needed = outputs == 0;
     WEFT_TRY(check_data(work, job->labels_needed));
-    if (work->labelled) {
+    if (job->predicts_links) {
+        outputs = gnn_links_width(context->options);
+    } else if (work->labelled) {
         outputs = gnn_outputs_of(context->options, graph);
     }
     weft_dtype values;
     WEFT_TRY(precision_of(context, &values));
     job->config = gnn_config_of(context->options, graph, outputs);
     job->config.bf16 = values == WEFT_DTYPE_BF16;
+    if (job->predicts_links) {
+        gnn_links_configure(work);
+    }
     job->config.density = job->density;
     job->config.read_share = job->read_share;
     job->config.streams = gnn_asks_for_host(context);

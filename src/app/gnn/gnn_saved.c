@@ -64,7 +64,7 @@ static weft_status show_shape(saved_model *model, const gnn_config *config)
 {
     static const char *const norms[] = {NORM_KINDS(CHOICE_NAME)};
     char text[NUMBER_TEXT_MAX];
-    if (config->kind == GNN_SGC) {
+    if (gnn_layer_ops_of(config)->hops) {
         return WEFT_OK;
     }
     if (config->kind == GNN_GIN) {
@@ -101,10 +101,10 @@ static void tell_supposed(const saved_model *model, const weft_options *given, c
                  "supposed; " FLAG_AGGREGATOR " max takes maxima",
                  model->path);
     }
-    if (config->kind == GNN_SGC && !option_is_set(model->known, OPT_LAYERS) && !is_asked(given, OPT_LAYERS)) {
-        log_warn("%s: it does not say over how many hops sgc looks: %d are supposed; " FLAG_LAYERS
+    if (gnn_layer_ops_of(config)->hops && !option_is_set(model->known, OPT_LAYERS) && !is_asked(given, OPT_LAYERS)) {
+        log_warn("%s: it does not say over how many hops %s looks: %d are supposed; " FLAG_LAYERS
                  " N says another number",
-                 model->path, config->layers);
+                 model->path, kinds[config->kind], config->layers);
     }
 }
 
@@ -156,6 +156,13 @@ weft_status gnn_read_named(safetensors_file *file, saved_model *model, const wef
 weft_status gnn_write_named(const saved_model *model, const char *path, const safetensors_text *texts, int count)
 {
     gnn_config config = kind_of(model->known);
+    WEFT_CHECK(config.kind != GNN_LIGHTGCN, WEFT_ERR_UNSUPPORTED,
+               "%s: safetensors have no names for lightgcn: weights.npz of the run has its rows", model->path);
+    WEFT_CHECK(weights_find(&model->weights, "decoder0.weight") == NULL, WEFT_ERR_UNSUPPORTED,
+               "%s: a decoder of links (" FLAG_DECODER
+               " mlp) has no names in PyTorch Geometric: weights.npz of the run "
+               "has its arrays",
+               model->path);
     WEFT_TRY(gnn_weights_describe(&model->weights, model->path, &config));
     return pyg_write(path, &config, &model->weights, texts, count);
 }

@@ -10,6 +10,7 @@
 #include "app/gnn/convert/convert_graph.h"
 #include "app/gnn/divide/command_partition.h"
 #include "app/gnn/gnn_job.h"
+#include "app/gnn/gnn_links.h"
 #include "app/gnn/info/info_graph.h"
 #include "app/setup/second_setup.h"
 #include "base/alloc.h"
@@ -20,12 +21,20 @@
 
 /* ---- the data ---- */
 
+/* Do the data say what to answer with? Pairs that somebody asks for have no answers. */
+static bool gnn_is_labelled(const gnn_job *job)
+{
+    const weft_graph *graph = &job->data.graph;
+    return job->predicts_links ? job->links.total > 0 : graph->label != NULL || graph->target != NULL;
+}
+
 static weft_status gnn_open(workload *work, const char *folder)
 {
     gnn_job *job = work->self;
     const weft_graph *graph = &job->data.graph;
     WEFT_TRY(gnn_check_options(work->context));
     WEFT_TRY(graph_data_open(work->context, folder, &job->data));
+    WEFT_TRY(gnn_links_asked(work->context->options) ? gnn_links_open(work, folder) : WEFT_OK);
     job->facts = (weft_graph){.vertices = graph->vertices,
                               .edges = graph->edges,
                               .features = graph->features,
@@ -36,16 +45,17 @@ static weft_status gnn_open(workload *work, const char *folder)
     snprintf(work->name, sizeof work->name, "%s", graph->name);
     memcpy(work->hash, graph->hash, sizeof work->hash);
     job->weight = graph->weight;
-    work->generated = graph_data_is_generated(work->context);
+    work->generated = graph_data_is_generated(work->context) || job->data.derived;
     work->context->hal->keep_folder = work->generated ? NULL : job->data.store;
-    work->labelled = graph->label != NULL || graph->target != NULL;
+    work->labelled = gnn_is_labelled(job);
     work->classes = graph->label != NULL ? graph->classes : 0;
     if (graph->class_names.text != NULL) {
         WEFT_TRY(comm_agree(work->context->comm, name_list_copy((const char *const *)graph->class_names.text,
                                                                 graph->class_names.count, &job->facts.class_names)));
     }
     work->class_name = (const char *const *)job->facts.class_names.text;
-    const bool answers = work->trained && comm_rank(work->context->comm) == 0 && graph->vertices <= WORKLOAD_NAMED_ROWS;
+    const bool answers = work->trained && !job->predicts_links && comm_rank(work->context->comm) == 0 &&
+                         graph->vertices <= WORKLOAD_NAMED_ROWS;
     return comm_agree(work->context->comm, answers ? graph_vertex_names(graph, &job->vertex_names) : WEFT_OK);
 }
 
@@ -107,6 +117,7 @@ static weft_status gnn_decide(workload *work, weft_options *options, bool traini
 {
     gnn_job *job = work->self;
     const gnn_facts *facts = &job->counts;
+    WEFT_TRY(job->predicts_links ? gnn_links_decide(options, training) : WEFT_OK);
     if (gnn_asks_for_host(work->context) && option_is_auto(options, OPT_FEATURE_FORM)) {
         WEFT_TRY(option_decide(options, OPT_FEATURE_FORM, "whole")); /* sparse ones are on the device */
     }
@@ -134,6 +145,7 @@ static weft_status gnn_release(workload *work)
 static void gnn_unbuild(workload *work)
 {
     gnn_job *job = work->self;
+    gnn_links_unbuild(job);
     labels_destroy(&job->labels);
     input_moments_destroy(&job->moments);
     gnn_aggregator_destroy(&job->smoother);
@@ -166,6 +178,7 @@ static void gnn_abandon(workload *work)
 static weft_status gnn_gather_figures(const workload *work)
 {
     gnn_job *job = work->self;
+    WEFT_TRY(gnn_links_rank(work));
     return job_forms_judge(work->context, &job->model.aggregator, &job->forms);
 }
 
@@ -175,6 +188,7 @@ static void gnn_end(workload *work)
     gnn_unbuild(work);
     name_list_free(&job->facts.class_names);
     name_list_free(&job->vertex_names);
+    link_set_destroy(&job->links);
     weft_free(job->class_of);
 }
 
@@ -239,10 +253,12 @@ static weft_status gnn_adopt(const app_context *context, const checkpoint *ck)
     return adopt_value(context, ck, OPT_FEATURE_PLACE);
 }
 
-static const option_id recorded[] = {OPT_AGGREGATOR,    OPT_LAYERS,         OPT_HIDDEN,    OPT_NORM,    OPT_DROPOUT,
-                                     OPT_INPUT_DROPOUT, OPT_ORDER,          OPT_NORMALIZE, OPT_HEADS,   OPT_OUT_HEADS,
-                                     OPT_ATTN_DROPOUT,  OPT_NEGATIVE_SLOPE, OPT_RESIDUAL,  OPT_JUMPING, OPT_GIN_EPS,
-                                     OPT_EDGE_WEIGHTS,  OPT_VALUE_DROPOUT,  OPTION_NONE};
+static const option_id recorded[] = {
+    OPT_AGGREGATOR, OPT_LAYERS,    OPT_HIDDEN,         OPT_NORM,         OPT_DROPOUT,        OPT_INPUT_DROPOUT,
+    OPT_ORDER,      OPT_NORMALIZE, OPT_HEADS,          OPT_OUT_HEADS,    OPT_ATTN_DROPOUT,   OPT_NEGATIVE_SLOPE,
+    OPT_RESIDUAL,   OPT_JUMPING,   OPT_GIN_EPS,        OPT_EDGE_WEIGHTS, OPT_VALUE_DROPOUT,  OPT_TASK,
+    OPT_LINK_SPLIT, OPT_LINK_SEED, OPT_EVAL_NEGATIVES, OPT_DECODER,      OPT_DECODER_LAYERS, OPT_EMBEDDING,
+    OPT_HITS_AT,    OPT_USERS,     OPTION_NONE};
 static const option_id inputs[] = {OPT_NORMALIZE, OPTION_NONE};
 static const option_id resumable[] = {OPTION_NONE};
 
@@ -309,6 +325,7 @@ const workload_ops gnn_workload = {
     .plan = gnn_plan_job,
     .build = gnn_build,
     .smooth = gnn_smooth,
+    .embeddings = gnn_embeddings,
     .smooth_options = smooth_options,
     .release = gnn_release,
     .unbuild = gnn_unbuild,
@@ -322,6 +339,7 @@ const workload_ops gnn_workload = {
     .print_plan = gnn_print_plan,
     .gather_figures = gnn_gather_figures,
     .result_facts = gnn_result_facts,
+    .closing_facts = gnn_links_facts,
     .recognise = gnn_recognise,
     .show_moments = gnn_show_moments,
     .read_named = gnn_read_named,

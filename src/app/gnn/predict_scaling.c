@@ -307,6 +307,8 @@ static weft_status check_options(const weft_options *o)
                "predict-scaling is for networks on graphs, and " FLAG_MODEL " %s with " FLAG_DATA
                " %s is of %s: weft bench measures what such a network does",
                option_text(o, OPT_MODEL), option_text(o, OPT_DATA), workload_of(o)->field);
+    WEFT_CHECK(option_choice(o, OPT_TASK) == LINK_TASK_VERTEX, WEFT_ERR_UNSUPPORTED,
+               FLAG_TASK " link: rows of links are not predicted: leave it out, for the network alone");
     WEFT_TRY(option_check_rules(o));
     option_warn_idle(o, passed_over, where);
     option_warn_idle(o, passed_over_weights, "on a prediction, of sockets that are alike");

@@ -53,14 +53,13 @@ const option_foreign app_foreigns[] = {
     {"freeze-backbone,freeze-layers,unfreeze,trainable,finetune,fine-tune,transfer,feature-extract,linear-probe",
      "--init-weights MODEL starts from the weights of another, --freeze PATTERN keeps parameters as they are, and "
      "--lr-scale PATTERN=X gives them a rate of their own"},
-    {"task,task-type,problem-type,problem,prediction-type",
-     "there is no such choice: classes of rows are learnt, binary tasks (ROC-AUC), and numbers of vertices and of "
-     "table "
-     "rows (--loss squared); no links, no whole graphs"},
-    {"link-prediction,graph-classification,regression,edge-prediction,node-classification",
-     "classes of rows are learnt, binary tasks, and numbers of vertices and of table rows (--loss squared); there are "
-     "no "
-     "links and no whole graphs"},
+    {"task-type,problem-type,problem,prediction-type",
+     "labels tell classes, binary tasks (ROC-AUC) and, with --loss squared, numbers; --task link learns links of a "
+     "graph; there are no whole graphs"},
+    {"graph-classification,regression,node-classification",
+     "classes of rows are learnt, binary tasks, numbers of vertices and of table rows (--loss squared), and links of "
+     "a graph (--task link); there are no whole graphs"},
+    {"link-prediction,edge-prediction", "--task link learns which vertices of a graph are joined"},
     {"wandb,use-wandb,wandb-project,wandb-entity,wandb-name,mlflow,neptune,comet,clearml,logger,report-to,track,"
      "tracking-uri",
      "there is no W&B and no MLflow in the program: --tensorboard writes its files, and docs/howto-report.md has a "
@@ -98,8 +97,9 @@ const option_foreign_value app_foreign_values[] = {
      "of targets that are numbers there are squared, absolute, huber, quantile and poisson"},
     {OPT_LOSS, "focal,weighted,dice,hinge,triplet,contrastive,margin,kl,kld,kldiv",
      "there is no such loss: xent (classes) and bce (binary tasks); --label-smoothing X softens xent"},
-    {OPT_METRIC, "f1-micro,micro-f1,precision,recall,map,mrr,hits,hits@10,ap",
-     "there is no such score: acc (of one class a row it is micro-F1), f1 (macro), top5 and rocauc; "
+    {OPT_METRIC, "f1-micro,micro-f1,precision,recall,map,hits@10,ap",
+     "there is no such score: acc (of one class a row it is micro-F1), f1 (macro), top5, rocauc, of links mrr and "
+     "hits; "
      "predictions.npy of the run has what others are made of"},
     {OPT_OPTIMIZER, "adamax,nadam,radam,rmsprop,adagrad,adadelta,lamb,lbfgs,muon,sophia,lion",
      "there is no such optimiser: adam, adamw, sgd (--momentum, --nesterov) and lars"},

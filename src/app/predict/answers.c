@@ -33,7 +33,7 @@ weft_status answers_make(const predictor *p, answers *a)
     a->table.model = p->model->path;
     a->table.data = work->name;
     a->table.kind = work->ops->data;
-    a->table.rows = work->ops->rows;
+    a->table.rows = work->rows;
     memcpy(a->table.ceiling, work->ceiling, sizeof a->table.ceiling);
     a->table.class_name = a->table.classes > 0 ? work->class_name : NULL;
     if (!a->table.labelled) {
@@ -117,7 +117,7 @@ static weft_status write_lines(answers *a, const char *folder)
         return WEFT_OK;
     }
     if (rows > WORKLOAD_NAMED_ROWS && !work->ops->shows_answers) {
-        log_info("no answers.csv: %lld %s are more than %d; predictions.npy has them", (long long)rows, work->ops->rows,
+        log_info("no answers.csv: %lld %s are more than %d; predictions.npy has them", (long long)rows, work->rows,
                  WORKLOAD_NAMED_ROWS);
         return WEFT_OK;
     }
@@ -168,6 +168,22 @@ static weft_status write_details(const answers *a, const char *folder)
     return WEFT_OK;
 }
 
+static weft_status write_embeddings(const answers *a, const char *folder)
+{
+    const workload *work = a->of->work;
+    held_rows held;
+    float *row = NULL;
+    int64_t shape[2] = {0, 0};
+    WEFT_CHECK(work->ops->embeddings != NULL, WEFT_ERR_UNSUPPORTED,
+               "--embeddings: models on %s give none: leave it out", work->ops->field);
+    weft_status status = comm_agree(work->context->comm, work->ops->embeddings(work, &held, &row, &shape[1]));
+    status = status == WEFT_OK
+                 ? predictions_write_array(work->context, folder, "embeddings.npy", 'f', &held, row, 2, shape)
+                 : status;
+    weft_free(row);
+    return status;
+}
+
 weft_status answers_write(answers *a, const char *folder)
 {
     const workload *work = a->of->work;
@@ -180,6 +196,7 @@ weft_status answers_write(answers *a, const char *folder)
         WEFT_TRY(write_contributions(a, folder));
     }
     WEFT_TRY(write_details(a, folder));
+    WEFT_TRY(option_flag(a->of->asked, OPT_EMBEDDINGS) ? write_embeddings(a, folder) : WEFT_OK);
     weft_status status = first ? write_tables(a, folder) : WEFT_OK;
     status = first && status == WEFT_OK ? write_lines(a, folder) : status;
     return comm_agree(context->comm, status);

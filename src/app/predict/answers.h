@@ -5,6 +5,7 @@
  *   contributions.npy                     app/predict/contributions.h; where --contributions asks for it
  *   margins.npy, leaves.npy               float32 [n, margins] and int32 [n, parts of the model]; where --margins and
  *                                         --leaf-numbers ask for them
+ *   embeddings.npy                        float32 [rows, width], in front of the last layer; where --embeddings asks
  *   scores.json, confusion.csv            app/predict/score_table.h
  *   answers.csv                           app/predict/answer_table.h; where rows or classes have names
  */

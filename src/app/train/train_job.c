@@ -108,7 +108,7 @@ static void log_start(const train_job *job)
         snprintf(parameters, sizeof parameters, "%lld parameters, ", (long long)workload_parameters(work));
     }
     log_info("training: %s%lld/%lld/%lld %s to train/valid/test", parameters, (long long)counted[0],
-             (long long)counted[1], (long long)counted[2], work->ops->rows);
+             (long long)counted[1], (long long)counted[2], work->rows);
     log_info("first epoch after %.2f s", job->report.started - job->started);
 }
 
@@ -119,7 +119,7 @@ static weft_status train(train_job *job)
     assert(work->model != NULL && work->targets != NULL); /* built */
     job->services = services_of(job);
     job->report = (train_report){.context = context,
-                                 .outcome = {.rows = work->ops->rows,
+                                 .outcome = {.rows = work->rows,
                                              .split_cure = work->split_cure,
                                              .test_cure = work->test_cure,
                                              .guess_cure = work->guess_cure},

@@ -304,7 +304,7 @@ static void print_score(const train_report *report, const char *name, double mea
     if (isnan(mean) && labelled && report->outcome.metric == TRAIN_METRIC_ROCAUC) {
         printf("%s: no task has both labels in the %s split\n", name, words[split]);
     } else if (isnan(mean)) {
-        printf("%s: no %s in the %s split\n", name, report->work->ops->rows, words[split]);
+        printf("%s: no %s in the %s split\n", name, report->work->rows, words[split]);
     } else {
         printf("%s: %s ± %s\n", name, say_score(report, mean, "", "").text, say_score(report, std, "", "").text);
     }

@@ -94,6 +94,7 @@ static void warn_of_recipe(const workload *work)
 weft_status workload_begin(const workload_ops *ops, const app_context *context, workload *work)
 {
     *work = (workload){.ops = ops, .context = context, .process = clock_rss_bytes(), .balance = 1.0};
+    work->rows = ops->rows;
     work->split_cure = ops->split_cure;
     work->test_cure = ops->test_cure;
     work->guess_cure = "";

@@ -228,6 +228,10 @@ typedef struct workload_ops {
     /* [out] word: [held.count, width] words of 4 bytes, the caller's (weft_free). After load. Not collective. NULL:
      * answers of this kind have no such numbers. */
     weft_status (*detail)(const workload *work, workload_detail which, void **word, int64_t *width);
+    /* The rows in front of the last layer, of the last forward pass of an evaluation. [out] held: which rows these are;
+     * row: [held->count, width], the caller's (weft_free). WEFT_ERR_UNSUPPORTED: this model has none. Not collective,
+     * the same on every rank. NULL: models of this kind have none. */
+    weft_status (*embeddings)(const workload *work, held_rows *held, float **row, int64_t *width);
     /* Drawings of the trained model for summary.json: elements of an array (docs/formats.md). Rank 0. NULL: none. */
     void (*drawings)(const workload *work, json_writer *json);
     /*
@@ -339,6 +343,7 @@ struct workload {
      * evaluation. Set before plan, and only where ops->answers_some; the caller's, and unchanged while it is built. */
     const int64_t *only;
     int64_t only_count;
+    const char *rows;                   /* what is answered for, as in ops, of these data and options */
     bool labelled;                      /* the data say what to answer with */
     int64_t classes;                    /* of labels that are classes; 0: labels are tasks, or there are none */
     const char *const *class_name;      /* [classes] of the data; NULL: no names */

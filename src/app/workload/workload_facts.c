@@ -21,7 +21,7 @@ void workload_write_data(const workload *work, json_writer *json)
     assert(list.groups == 0); /* rows of the data have none */
     json_object(json, "data");
     json_text(json, "kind", work->ops->data);
-    json_text(json, "rows", work->ops->rows);
+    json_text(json, "rows", work->rows);
     json_text(json, "name", work->name);
     json_text(json, "hash", work->hash);
     class_names_to_json(json, work->class_name, work->classes);

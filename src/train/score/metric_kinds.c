@@ -12,7 +12,9 @@ static const metric_kind kinds[] = {[TRAIN_METRIC_ACCURACY] = {"acc", "accuracy"
                                     [TRAIN_METRIC_NDCG] = {"ndcg", "NDCG", false, true},
                                     [TRAIN_METRIC_F1] = {"f1", "macro-F1", false, false},
                                     [TRAIN_METRIC_TOP5] = {"top5", "top-5 accuracy", false, false},
-                                    [TRAIN_METRIC_R2] = {"r2", "R2", false, true}};
+                                    [TRAIN_METRIC_R2] = {"r2", "R2", false, true},
+                                    [TRAIN_METRIC_MRR] = {"mrr", "mean reciprocal rank", false, false},
+                                    [TRAIN_METRIC_HITS] = {"hits", "hits", false, false}};
 
 const metric_kind *metric_kind_of(train_metric metric)
 {

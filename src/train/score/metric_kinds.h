@@ -16,7 +16,9 @@ typedef enum train_metric {
     TRAIN_METRIC_NDCG,     /* of groups of rows: train/score/ranking_scores.h */
     TRAIN_METRIC_F1,       /* mean over classes: train/score/class_scores.h */
     TRAIN_METRIC_TOP5,     /* label among the five largest logits */
-    TRAIN_METRIC_R2        /* 1 - sum of (answer - target)^2 / sum of (target - mean of the split's targets)^2 */
+    TRAIN_METRIC_R2,       /* 1 - sum of (answer - target)^2 / sum of (target - mean of the split's targets)^2 */
+    TRAIN_METRIC_MRR,      /* mean of 1 / rank of a positive among negatives: train/score/rank_scores.h */
+    TRAIN_METRIC_HITS      /* share of the positives that stand among the first: train/score/rank_scores.h */
 } train_metric;
 
 /* The metric that is asked for; auto follows the loss. Those behind auto are in the order of train_metric. */
@@ -31,7 +33,9 @@ typedef enum train_metric {
     X(METRIC_NDCG, "ndcg")                                                                                             \
     X(METRIC_F1, "f1")                                                                                                 \
     X(METRIC_TOP5, "top5")                                                                                             \
-    X(METRIC_R2, "r2")
+    X(METRIC_R2, "r2")                                                                                                 \
+    X(METRIC_MRR, "mrr")                                                                                               \
+    X(METRIC_HITS, "hits")
 typedef enum metric_choice { METRIC_CHOICES(CHOICE_VALUE) } metric_choice;
 
 typedef struct metric_kind {

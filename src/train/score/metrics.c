@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "train/score/area_over_ranks.h"
+#include "train/score/rank_scores.h"
 #include "train/score/ranking_scores.h"
 #include "train/score/score_record.h"
 
@@ -40,6 +41,11 @@ static bool counts_by_class(train_metric metric)
     return metric == TRAIN_METRIC_F1 || metric == TRAIN_METRIC_TOP5;
 }
 
+static bool ranks_positives(train_metric metric)
+{
+    return metric == TRAIN_METRIC_MRR || metric == TRAIN_METRIC_HITS;
+}
+
 weft_status metrics_create(weft_comm *comm, weft_hal *hal, const metrics_desc *desc, train_metrics *metrics)
 {
     *metrics = (train_metrics){.comm = comm, .hal = hal, .desc = *desc};
@@ -66,6 +72,12 @@ weft_status metrics_create(weft_comm *comm, weft_hal *hal, const metrics_desc *d
                    metric_kind_of(desc->metric)->word);
         return class_scores_create(desc->metric, desc->outputs, &metrics->by_class);
     }
+    WEFT_CHECK(!ranks_positives(desc->metric) || (!classes && desc->outputs == 1 && desc->dtype == WEFT_DTYPE_F32),
+               WEFT_ERR_USAGE,
+               FLAG_METRIC
+               " %s ranks positives among negatives, and needs targets of one task, such as links: take " FLAG_METRIC
+               " auto",
+               metric_kind_of(desc->metric)->word);
     return rocauc_buffers(metrics);
 }
 
@@ -138,6 +150,10 @@ static weft_status count_classes(train_metrics *m, const weft_tensor *logits, co
 
 static weft_status keep_logits(train_metrics *m, const weft_tensor *logits, const train_targets *targets)
 {
+    WEFT_CHECK(m->desc.metric != TRAIN_METRIC_HITS || targets->hits_at > 0, WEFT_ERR_USAGE,
+               FLAG_METRIC " hits is a score of links: take " FLAG_METRIC " rocauc or mrr");
+    m->group = targets->group;
+    m->hits_at = targets->hits_at;
     int64_t tasks = task_count(m);
     size_t before = (size_t)(m->added * m->desc.outputs) * weft_dtype_bytes(m->desc.dtype);
     WEFT_TRY(tensor_download(logits, (unsigned char *)m->logits + before));
@@ -189,10 +205,10 @@ weft_status metrics_add(train_metrics *m, const weft_tensor *logits, const train
     WEFT_CHECK(m->added + targets->rows <= m->desc.rows, WEFT_ERR_INTERNAL,
                "an evaluation of %lld rows and %lld more; it was to have %lld", (long long)m->added,
                (long long)targets->rows, (long long)m->desc.rows);
-    WEFT_TRY(m->desc.metric == TRAIN_METRIC_ACCURACY ? count_right(m, logits, targets)
-             : m->desc.metric == TRAIN_METRIC_ROCAUC ? keep_logits(m, logits, targets)
-             : counts_by_class(m->desc.metric)       ? count_classes(m, logits, targets)
-                                                     : keep_values(m, logits, targets));
+    WEFT_TRY(m->desc.metric == TRAIN_METRIC_ACCURACY   ? count_right(m, logits, targets)
+             : counts_by_class(m->desc.metric)         ? count_classes(m, logits, targets)
+             : metric_kind_of(m->desc.metric)->numbers ? keep_values(m, logits, targets)
+                                                       : keep_logits(m, logits, targets));
     m->added += targets->rows;
     return tensor_col_sum(logits, 1.0, &m->sums);
 }
@@ -280,6 +296,14 @@ weft_status metrics_end(train_metrics *m, double *score)
     }
     if (counts_by_class(m->desc.metric)) {
         return class_scores_end(&m->by_class, m->comm, score);
+    }
+    if (ranks_positives(m->desc.metric)) {
+        const ranked_answers rows = {.rows = m->added,
+                                     .score = m->logits,
+                                     .mark = m->mark,
+                                     .group = m->group,
+                                     .hits_at = m->desc.metric == TRAIN_METRIC_HITS ? m->hits_at : 0};
+        return rank_scores(m->comm, &rows, score);
     }
     return m->desc.metric == TRAIN_METRIC_ROCAUC ? end_rocauc(m, score) : end_accuracy(m, score);
 }

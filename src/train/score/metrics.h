@@ -42,9 +42,10 @@ typedef struct train_metrics {
     void *logits;          /* ROC-AUC and errors: [rows, outputs] on the host, in the model's type; by class: a batch */
     float *target;         /* errors: [rows] */
     double quantile;       /* errors: of the targets */
-    const uint64_t *group; /* NDCG: of the targets; an evaluation is one batch */
-    int ndcg_at;
-    uint8_t *mark; /* ROC-AUC: [rows, tasks] label in bit 0, split in bits 1 and 2; errors: [rows] split */
+    const uint64_t *group; /* NDCG, MRR and hits: of the targets; an evaluation is one batch */
+    int ndcg_at, hits_at;
+    /* ROC-AUC, MRR and hits: [rows, tasks] label in bit 0, split in bits 1 and 2; errors: [rows] split */
+    uint8_t *mark;
 } train_metrics;
 
 /* Collective. WEFT_ERR_USAGE when the metric is not one of such targets: an error of classes, accuracy of tasks. */

@@ -52,7 +52,7 @@ static void test_words_of_other_programs(void **state)
     refuse("train --workers 4", "--loader-threads N");
     refuse("train --n-jobs 4", "--threads N");
     refuse("train --freeze-layers 3", "--freeze PATTERN");
-    refuse("train --task link", "no links, no whole graphs");
+    refuse("train --task-type link", "--task link learns");
     refuse("train --wandb", "there is no W&B");
     refuse("train --WandB-Project x", "there is no W&B");
     refuse("train --seed-everything 3", "--seed S");

@@ -141,7 +141,7 @@ void gnn_print_formats(FILE *out)
     fprintf(out,
             "\nFeatures for graphs that have none (--features KIND):\n\n"
             "  degree           log(1 + in-degree), log(1 + out-degree), and the in-degree's power of two one-hot\n"
-            "  onehot           vertex v has a 1 in column v; up to 16384 vertices\n"
+            "  onehot           vertex v has a 1 in column v; sparse above 16384 vertices\n"
             "  random:D         D normal numbers of variance 1/D a vertex, by --seed\n"
             "  spectral:D       D <= 256 leading eigenvectors of the normalised adjacency\n");
     fprintf(out, "\nPlanetoid's ind.NAME.* files are pickles: scripts/convert_planetoid makes a weft-npz of them.\n"

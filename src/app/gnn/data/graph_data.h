@@ -10,6 +10,7 @@
 
 typedef struct graph_data {
     char store[FILE_PATH_MAX];
+    bool derived;   /* made of another store for this job: on every rank */
     bool temporary; /* rank 0: a generated graph, whose store is removed once every rank has loaded it */
     weft_graph graph;
     double *share;           /* [ranks] of the graph that each shall have; NULL: all the same */

@@ -15,7 +15,7 @@ static void print_model(const gnn_config *config)
                        : config->aggregator == GNN_SAGE_MAX ? " (aggregator max)"
                                                             : "";
     printf("model: %s%s, ", kinds[config->kind], config->kind == GNN_SAGE ? sage : "");
-    if (config->kind != GNN_SGC) { /* one linear map, and hops that no weight tells */
+    if (!gnn_layer_ops_of(config)->hops) { /* one linear map, and hops that no weight tells */
         printf("%d layers, ", config->layers);
     }
     printf("%" PRId64, config->inputs);

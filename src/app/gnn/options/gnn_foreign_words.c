@@ -5,8 +5,7 @@
 
 const option_foreign gnn_foreigns[] = {
     {"fanout,fan-out,fanouts,num-neighbors,num-neighbours,neighbors,neighbours,neighbor-sizes,sizes-per-layer,"
-     "sample-size,sample-sizes,num-samples,num-sample,sampler,sampling,sampling-method,neighbor-sampling,negative-"
-     "samples",
+     "sample-size,sample-sizes,num-samples,num-sample,sampler,sampling,sampling-method,neighbor-sampling",
      "full batch: no neighbours are sampled, every epoch visits every vertex and edge"},
     {"cluster-gcn,num-clusters,saint-coverage,walk-length,batch-clusters",
      "full batch: the graph is not trained by pieces; --partition divides it among ranks, and the result is that of "

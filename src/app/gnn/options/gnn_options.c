@@ -32,9 +32,9 @@ static const option_command commands[] = {
 /* What graphs add to the options of all jobs. */
 static const option_addition additions[] = {
     {OPT_DATA, "STORE", "", "graphs: a store (weft convert makes one), or generated, e.g. synth:reddit,scale=0.1"},
-    {OPT_MODEL, "", "sage|gcn|mlp|gat|gatv2|gin|sgc",
+    {OPT_MODEL, "", "sage|gcn|mlp|gat|gatv2|gin|sgc|lightgcn",
      "graphs: sage (auto), gcn, gat and gatv2 (attention), gin (sums and networks of two layers), sgc (hops and one "
-     "linear map), or mlp (no graph)"},
+     "linear map), lightgcn (mean of hops), or mlp (no graph)"},
     {OPT_RECIPE, "",
      "fast|few-labels|wide-features|kipf|gat-paper|reddit|ogbn-arxiv|ogbn-products|ogbn-proteins|ogbn-papers100m",
      "graphs: auto = few-labels where the graph has fewer than 100 training vertices a class, else wide-features where "

@@ -7,6 +7,8 @@
 #include "gnn/data/read/reader.h"
 #include "gnn/dataset.h"
 #include "gnn/layers/layer_plan.h"
+#include "gnn/links/link_decoder.h"
+#include "gnn/links/link_words.h"
 #include "partition/reorder.h"
 #include "train/layers/norm.h"
 
