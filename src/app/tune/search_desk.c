@@ -16,18 +16,6 @@ enum { BASE_BYTES = 1 << 16, CANCEL_BYTES = 4096 };
 
 /* ---- the two that decide ----------------------------------------------------------------------------------------- */
 
-/* A grid has so many configurations, and no more trials are begun. */
-static int64_t trials_of(const weft_options *o, const search_space *space)
-{
-    int64_t points = 1;
-    const int64_t trials = option_int(o, OPT_TRIALS);
-    for (int i = 0; i < space->count && points < trials; ++i) {
-        const int64_t cells = space_cells(&space->dimension[i]);
-        points *= cells > 0 ? cells : option_int(o, OPT_GRID_VALUES);
-    }
-    return option_choice(o, OPT_SEARCHER) == SEARCHER_GRID && points < trials ? points : trials;
-}
-
 searcher_desc desk_searcher(const weft_options *options, int64_t trials, bool repeats)
 {
     return (searcher_desc){.kind = option_choice(options, OPT_SEARCHER),
@@ -36,6 +24,14 @@ searcher_desc desk_searcher(const weft_options *options, int64_t trials, bool re
                            .repeats = repeats ? option_real(options, OPT_REPEAT_SHARE) : 0.0,
                            .univariate = option_flag(options, OPT_UNIVARIATE),
                            .grid = (int)option_int(options, OPT_GRID_VALUES)};
+}
+
+/* A grid has so many configurations, and no more trials are begun. */
+static int64_t trials_of(const weft_options *o, const search_space *space)
+{
+    const int64_t trials = option_int(o, OPT_TRIALS);
+    const searcher_desc desc = desk_searcher(o, trials, false);
+    return desc.kind == SEARCHER_GRID ? searcher_grid_points(space, &desc, trials) : trials;
 }
 
 /* pbt: units between two exchanges; a tenth of a training, if nobody says it. */

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text/append.h"
+#include "tune/space/space_rules.h"
 
 enum { TOLD = 5, TEXT_BYTES = 512 };
 
@@ -50,9 +51,12 @@ void search_say_values(const search_state *s, int trial, char *text, size_t byte
     char value[SPACE_TEXT_MAX];
     text[0] = '\0';
     for (int d = 0; d < s->space.count; ++d) {
+        const double *values = s->desk.trial[trial].values;
         const space_dimension *dimension = &s->space.dimension[d];
-        text_append(text, bytes, "%s%s %s", d > 0 ? ", " : "", dimension->name,
-                    space_value_text(dimension, s->desk.trial[trial].values[d], value));
+        if (space_is_active(&s->space, values, d)) {
+            text_append(text, bytes, "%s%s %s", text[0] != '\0' ? ", " : "", dimension->name,
+                        space_value_text(dimension, values[d], value));
+        }
     }
 }
 
@@ -152,10 +156,18 @@ static void write_objectives(const search_state *s, const search_front *front, i
     }
 }
 
+void search_write_values(const search_state *s, const double *values, FILE *out)
+{
+    char value[SPACE_TEXT_MAX];
+    for (int d = 0; d < s->space.count; ++d) {
+        const bool active = space_is_active(&s->space, values, d);
+        fprintf(out, ",%s", active ? space_value_text(&s->space.dimension[d], values[d], value) : "");
+    }
+}
+
 static weft_status write_csv(const search_state *s, const search_front *front)
 {
     file_writer writer;
-    char value[SPACE_TEXT_MAX];
     WEFT_TRY(begin_file(s, "summary.csv", &writer));
     FILE *out = writer.stream;
     fprintf(out, "trial,state,epochs,score,best_score,best_epoch,seconds,seed");
@@ -177,9 +189,7 @@ static weft_status write_csv(const search_state *s, const search_front *front)
         fprintf(out, ",%" PRId64 ",%.3f,%" PRIu64, isnan(t->best) ? 0 : search_epoch_of(s, t->best_resource),
                 own->seconds, own->seed + (uint64_t)option_int(s->options, OPT_SEED));
         write_objectives(s, front, i, out);
-        for (int d = 0; d < s->space.count; ++d) {
-            fprintf(out, ",%s", space_value_text(&s->space.dimension[d], own->values[d], value));
-        }
+        search_write_values(s, own->values, out);
         fputc(',', out);
         write_cell(out, own->failed);
         fputc('\n', out);

@@ -6,6 +6,7 @@
 #include "app/tune/search_state.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "tune/space/space_rules.h"
 
 /* ---- options ----------------------------------------------------------------------------------------------------- */
 
@@ -33,7 +34,9 @@ weft_status search_trial_options(const search_state *s, int trial, uint64_t seed
     }
     for (int d = 0; d < s->space.count; ++d) {
         const space_dimension *dimension = &s->space.dimension[d];
-        WEFT_TRY(option_assign(*options, dimension->name, space_value_text(dimension, values[d], text)));
+        if (space_is_active(&s->space, values, d)) {
+            WEFT_TRY(option_assign(*options, dimension->name, space_value_text(dimension, values[d], text)));
+        }
     }
     (void)snprintf(text, sizeof text, "%llu", (unsigned long long)(seed + (uint64_t)option_int(asked, OPT_SEED)));
     WEFT_TRY(option_assign(*options, "seed", text));
