@@ -256,6 +256,11 @@ int sched_trials(const sched *s)
     return s->trials;
 }
 
+int sched_running(const sched *s)
+{
+    return s->running;
+}
+
 const sched_trial *sched_trial_at(const sched *s, int trial)
 {
     return &s->trial[trial];

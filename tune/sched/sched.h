@@ -125,6 +125,8 @@ weft_status sched_remove(sched *s, int trial);
 weft_status sched_limit(sched *s, int trials);
 
 int sched_trials(const sched *s);
+/* Trials that train now. */
+int sched_running(const sched *s);
 /* Facts of trial 0 .. sched_trials - 1; valid until the next call that changes the scheduler. */
 const sched_trial *sched_trial_at(const sched *s, int trial);
 /* The description with defaults filled in. */

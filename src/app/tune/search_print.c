@@ -217,12 +217,16 @@ weft_status search_write_options(const search_state *s, int trial, const char *p
 static weft_status search_print(search_state *s, const search_front *front)
 {
     int best = -1;
+    searcher_leader leader;
     char text[TEXT_BYTES];
     search_tell(s, true);
-    WEFT_TRY(desk_best(&s->desk, &best));
+    WEFT_TRY(desk_best(&s->desk, &best, &leader));
     printf("%d trials: %d complete, %d paused, %d stopped, %d failed\n", s->desk.trials,
            search_count_state(s, SCHED_COMPLETED), search_count_state(s, SCHED_PAUSED),
            search_count_state(s, SCHED_STOPPED), search_count_state(s, SCHED_REMOVED));
+    if (s->desk.spent) {
+        printf("the budget is spent: --resume with a larger " FLAG_BUDGET_EPOCHS " or " FLAG_BUDGET_HOURS " goes on\n");
+    }
     if (s->seats > 1) {
         printf("ranks were idle for %.1f %% of the time\n", 100.0 * s->idle);
     }
@@ -240,6 +244,10 @@ static weft_status search_print(search_state *s, const search_front *front)
     printf("best: trial %d, %s %.6g at epoch %" PRId64 ": %s\n", best,
            s->objectives.kind[0] == 0 ? "validation score" : objective_name(&s->objectives, 0),
            search_measured(s, t->best), search_epoch_of(s, t->best_resource), text);
+    if (leader.runs > 1) {
+        printf("its configuration was trained %" PRId64 " times: mean score %.6g\n", leader.runs,
+               search_measured(s, -leader.score));
+    }
     if (s->population) {
         printf("its weights: %s/trial-%04d; settings that trials had, and whose weights: %s/lineage.csv; a page: weft "
                "report %s\n",
@@ -255,8 +263,9 @@ static weft_status search_print(search_state *s, const search_front *front)
 static weft_status write_files(search_state *s, const search_front *front)
 {
     char path[FILE_PATH_MAX];
+    searcher_leader leader;
     int best = -1;
-    WEFT_TRY(desk_best(&s->desk, &best));
+    WEFT_TRY(desk_best(&s->desk, &best, &leader));
     WEFT_TRY(write_csv(s, front));
     WEFT_TRY(search_write_page(s, front));
     WEFT_TRY(search_write_optuna(s));

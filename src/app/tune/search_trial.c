@@ -13,8 +13,8 @@
 /* What the search says for each trial, or for itself. */
 static bool is_own(option_id id)
 {
-    static const option_id own[] = {OPT_RUN_DIR, OPT_RESUME,  OPT_MAX_HOURS, OPT_FORCE,
-                                    OPT_SEED,    OPT_DRY_RUN, OPT_QUIET,     OPTION_NONE};
+    static const option_id own[] = {OPT_RUN_DIR, OPT_RESUME,  OPT_MAX_HOURS, OPT_FORCE,  OPT_SEED,
+                                    OPT_RUNS,    OPT_DRY_RUN, OPT_QUIET,     OPTION_NONE};
     return option_id_listed(own, id);
 }
 
