@@ -136,7 +136,7 @@ int sched_leader(const sched *s);
 /* A number of the whole state: schedulers that would decide alike from now on have the same. */
 uint64_t sched_digest(const sched *s);
 
-/* The first rung if nobody says one: 4 % of max_resource, rounded up, or `warmup`, the resource at which the learning
+/* The first rung if nobody says one: 6 % of max_resource, rounded, or `warmup`, the resource at which the learning
  * rate has stopped to rise, where that is more; 2 at least, for the order of trials after one epoch says little:
  * halving from epoch 1 of 52 on has twice the regret of halving from epoch 3 on (docs/howto-scheduler.md). */
 int64_t sched_default_grace(int64_t max_resource, int64_t warmup);
