@@ -423,7 +423,7 @@ static weft_status run_locked(search_state *s)
     weft_status status = WEFT_OK;
     if (search_speaks(s)) {
         status = folder_make(s->folder);
-        status = status == WEFT_OK ? file_path(path, "%s/search.lock", s->folder) : status;
+        status = status == WEFT_OK ? file_path(path, "%s/" SEARCH_LOCK_NAME, s->folder) : status;
         status = status == WEFT_OK ? file_lock_take(path, NULL, &lock) : status;
     }
     WEFT_TRY(comm_agree(s->world.comm, status));
