@@ -99,6 +99,9 @@ static weft_status find_reader(const image_options *options, char path[FILE_PATH
 
 bool image_set_looks_like(const char *path)
 {
+    if (strncmp(path, "synth:", strlen("synth:")) == 0) {
+        return image_reader_synth.matches(path); /* no file has to be looked for */
+    }
     for (int i = 0; i < READERS; ++i) {
         weft_error_clear();
         if (readers[i]->matches(path) || could_not_look()) {

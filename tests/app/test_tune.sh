@@ -92,9 +92,14 @@ for _ in $(seq 200); do
     grep -q '"end"' asked/trials.jsonl 2>/dev/null && break
     sleep 0.05
 done
+"$weft" train --data synth:quickstart,scale=0.02 --model sage --pin off --run-dir asked/trial-0000 --force >taken 2>&1
+taken=$?
 kill -USR1 $job
 wait $job
 code=$?
+if [ $code = 75 ]; then
+    [ $taken = 2 ] && grep -q "is another job's" taken || fail "a trial of a search that runs is taken by another job: $(cat taken)"
+fi
 [ $code = 75 ] || [ $code = 0 ] || fail "a search that is asked to stop ends with $code: $(cat err)"
 ok "$weft" tune "${how[@]}" --run-dir asked --resume
 [ "$(facts asked)" = "$(facts one)" ] || fail "a search that was asked to stop ends otherwise: $(diff <(facts one) <(facts asked))"

@@ -28,7 +28,7 @@ static const int64_t most_resource = INT64_C(1) << 40;
 
 int64_t sched_default_grace(int64_t max_resource, int64_t warmup)
 {
-    const int64_t part = whole(max_resource, 25) / 25;
+    const int64_t part = (3 * max_resource + 25) / 50;
     return smaller(larger(larger(part, warmup), 2), max_resource);
 }
 
@@ -254,6 +254,11 @@ weft_status sched_limit(sched *s, int trials)
 int sched_trials(const sched *s)
 {
     return s->trials;
+}
+
+int sched_running(const sched *s)
+{
+    return s->running;
 }
 
 const sched_trial *sched_trial_at(const sched *s, int trial)

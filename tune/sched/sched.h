@@ -125,6 +125,8 @@ weft_status sched_remove(sched *s, int trial);
 weft_status sched_limit(sched *s, int trials);
 
 int sched_trials(const sched *s);
+/* Trials that train now. */
+int sched_running(const sched *s);
 /* Facts of trial 0 .. sched_trials - 1; valid until the next call that changes the scheduler. */
 const sched_trial *sched_trial_at(const sched *s, int trial);
 /* The description with defaults filled in. */
@@ -134,7 +136,7 @@ int sched_leader(const sched *s);
 /* A number of the whole state: schedulers that would decide alike from now on have the same. */
 uint64_t sched_digest(const sched *s);
 
-/* The first rung if nobody says one: 4 % of max_resource, rounded up, or `warmup`, the resource at which the learning
+/* The first rung if nobody says one: 6 % of max_resource, rounded, or `warmup`, the resource at which the learning
  * rate has stopped to rise, where that is more; 2 at least, for the order of trials after one epoch says little:
  * halving from epoch 1 of 52 on has twice the regret of halving from epoch 3 on (docs/howto-scheduler.md). */
 int64_t sched_default_grace(int64_t max_resource, int64_t warmup);

@@ -6,12 +6,16 @@
  *
  * A grid has every value of a dimension of cells, and `grid` values of one with a range, at equal steps of its
  * coordinate. They come in a random order, so that a search that ends early has seen all of the space.
+ *
+ * Sobol's points that break a constraint are replaced by random ones; a grid has none of them.
  */
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/permutation.h"
 #include "tune/search/searcher_internal.h"
 #include "tune/search/sobol.h"
+#include "tune/space/space_rules.h"
 
 static const uint64_t grid_most = 1ull << 48;
 
@@ -57,20 +61,55 @@ weft_status search_grid_check(const search_space *space, const searcher_desc *de
     return WEFT_OK;
 }
 
+static void grid_point(const search_space *space, const searcher_desc *desc, uint64_t place, double *values)
+{
+    for (int d = space->count - 1; d >= 0; d--) {
+        const space_dimension *dimension = &space->dimension[d];
+        const uint64_t count = steps(dimension, desc), step = place % count;
+        place /= count;
+        values[d] = space_is_whole(dimension) || step == 0
+                        ? dimension->low + (double)step
+                        : space_value(dimension, (double)step / (double)(count - 1));
+    }
+}
+
+/* Returns true if the point breaks no constraint and is not another one once more, with other values of what is not
+ * active. */
+static bool is_of_grid(const search_space *space, const double *values)
+{
+    double settled[SPACE_DIMENSIONS_MAX];
+    const size_t bytes = (size_t)space->count * sizeof *values;
+    memcpy(settled, values, bytes);
+    space_settle(space, settled);
+    return memcmp(settled, values, bytes) == 0 && space_allows(space, values);
+}
+
+int64_t searcher_grid_points(const search_space *space, const searcher_desc *desc, int64_t most)
+{
+    double values[SPACE_DIMENSIONS_MAX];
+    const uint64_t all = points(space, desc);
+    int64_t count = 0;
+    if (!space_has_rules(space)) {
+        return all < (uint64_t)most ? (int64_t)all : most;
+    }
+    for (uint64_t at = 0; at < all && count < most; at++) {
+        grid_point(space, desc, at, values);
+        count += is_of_grid(space, values);
+    }
+    return count;
+}
+
 bool search_grid(const searcher *s, double *values)
 {
     const uint64_t all = points(s->space, &s->desc);
-    if ((uint64_t)s->history.trials >= all) {
-        return false;
-    }
     const permutation order = permutation_make(all, s->desc.seed, WEFT_RNG_SEARCH, 1);
-    uint64_t place = permute(&order, (uint64_t)s->history.trials);
-    for (int d = s->space->count - 1; d >= 0; d--) {
-        const space_dimension *dimension = &s->space->dimension[d];
-        const uint64_t count = steps(dimension, &s->desc), step = place % count;
-        place /= count;
-        values[d] = space_is_whole(dimension) ? dimension->low + (double)step
-                                              : space_value(dimension, (double)step / (double)(count - 1));
+    const bool rules = space_has_rules(s->space);
+    int64_t left = rules ? s->history.trials : 0; /* points before the one that comes */
+    for (uint64_t at = rules ? 0 : (uint64_t)s->history.trials; at < all; at++) {
+        grid_point(s->space, &s->desc, permute(&order, at), values);
+        if (is_of_grid(s->space, values) && left-- == 0) {
+            return true;
+        }
     }
-    return true;
+    return false;
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "tune/search/surrogate.h"
+#include "tune/space/space_rules.h"
 
 enum { START_TRIALS = 10, AT_RANDOM = 400, MUTANTS = 40, LEADERS = 5, CLIMBS = 3, CLIMB_STEPS = 20 };
 
@@ -46,9 +47,15 @@ static bool is_known(const hunt *h, const double *values)
     return false;
 }
 
-static void consider(hunt *h, const double *values)
+static void consider(hunt *h, const double *near)
 {
-    const size_t bytes = (size_t)h->s->space->count * sizeof *values;
+    const size_t bytes = (size_t)h->s->space->count * sizeof *near;
+    double values[SPACE_DIMENSIONS_MAX];
+    memcpy(values, near, bytes);
+    space_settle(h->s->space, values);
+    if (!space_allows(h->s->space, values)) {
+        return;
+    }
     const double gain = gain_of(h, values);
     int place = CLIMBS;
     while (place > 0 && gain > h->top[place - 1].gain) {

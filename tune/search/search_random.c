@@ -2,6 +2,9 @@
 #include <math.h>
 
 #include "tune/search/searcher_internal.h"
+#include "tune/space/space_rules.h"
+
+enum { DRAWS_MOST = 100000 /* of a configuration that breaks a constraint */ };
 
 static const double prior_deviation = 0.2; /* of coordinates around what the user expects */
 
@@ -14,7 +17,7 @@ static double draw_near(const space_dimension *d, search_draws *draws)
     return at > 1.0 ? 2.0 - at : at;
 }
 
-void search_random(const search_space *space, search_draws *draws, double *values)
+static void draw_values(const search_space *space, search_draws *draws, double *values)
 {
     for (int i = 0; i < space->count; i++) {
         const space_dimension *d = &space->dimension[i];
@@ -28,4 +31,24 @@ void search_random(const search_space *space, search_draws *draws, double *value
         }
         values[i] = space_value(d, at);
     }
+}
+
+void search_random(const search_space *space, search_draws *draws, double *values)
+{
+    int draw = 0;
+    do {
+        draw_values(space, draws, values);
+        space_settle(space, values);
+    } while (!space_allows(space, values) && ++draw < DRAWS_MOST);
+}
+
+weft_status search_check_space(const search_space *space, uint64_t seed)
+{
+    double values[SPACE_DIMENSIONS_MAX];
+    search_draws draws = {seed, UINT32_MAX - 1, 0};
+    search_random(space, &draws, values);
+    WEFT_CHECK(space_allows(space, values), WEFT_ERR_USAGE,
+               "the constraints leave none of %d configurations at random: make them wider, or the ranges narrower",
+               DRAWS_MOST);
+    return WEFT_OK;
 }

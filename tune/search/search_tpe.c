@@ -16,6 +16,7 @@
 #include "base/integer/search.h"
 #include "tune/search/parzen.h"
 #include "tune/search/search_tpe.h"
+#include "tune/space/space_rules.h"
 
 enum { START_TRIALS = 10, CANDIDATES = 24, MOST_GOOD = 25 };
 
@@ -143,13 +144,20 @@ static void split(searcher *s)
 /* ---- suggestion -------------------------------------------------------------------------------------------------
  * */
 
-static void choose(tpe_state *t, search_draws *draws, int first, int end, double *values)
+/* Of all dimensions at once those candidates count that break no constraint, if there are such. */
+static void choose(const search_space *space, tpe_state *t, search_draws *draws, int first, int end, double *values)
 {
     double drawn[SPACE_DIMENSIONS_MAX], most = -INFINITY;
+    const bool whole = end - first == space->count;
     for (int c = 0; c < CANDIDATES; c++) {
         parzen_draw(&t->good, draws, first, end, drawn);
+        if (whole) {
+            space_settle(space, drawn);
+        }
+        const bool allowed = !whole || space_allows(space, drawn);
         const double ratio =
-            parzen_log_density(&t->good, drawn, first, end) - parzen_log_density(&t->others, drawn, first, end);
+            allowed ? parzen_log_density(&t->good, drawn, first, end) - parzen_log_density(&t->others, drawn, first, end)
+                    : -(double)INFINITY;
         if (ratio > most || c == 0) {
             most = ratio;
             memcpy(values + first, drawn + first, (size_t)(end - first) * sizeof *values);
@@ -176,7 +184,7 @@ weft_status search_tpe(searcher *s, double *values)
     WEFT_TRY(follow(s));
     split(s);
     for (int d = 0; d < s->space->count; d++) {
-        choose(s->tpe, &draws, d, s->desc.univariate ? d + 1 : s->space->count, values);
+        choose(s->space, s->tpe, &draws, d, s->desc.univariate ? d + 1 : s->space->count, values);
         d = s->desc.univariate ? d : s->space->count;
     }
     return WEFT_OK;

@@ -5,6 +5,7 @@
 #include "tune/search/leader.h"
 #include "tune/search/scalar.h"
 #include "tune/search/surrogate.h"
+#include "tune/space/space_rules.h"
 
 weft_status searcher_open(const search_space *space, const searcher_desc *desc, searcher **s)
 {
@@ -13,6 +14,7 @@ weft_status searcher_open(const search_space *space, const searcher_desc *desc, 
     if (desc->kind == SEARCHER_GRID) {
         WEFT_TRY(search_grid_check(space, desc));
     }
+    WEFT_TRY(search_check_space(space, desc->seed));
     WEFT_TRY(WEFT_NEW_ZERO(s, 1, WEFT_MEM_SEARCH));
     (*s)->space = (*s)->history.space = space;
     (*s)->desc = *desc;
@@ -68,6 +70,11 @@ weft_status searcher_suggest(searcher *s, double *values, int64_t *trial)
     bool found = false;
     *trial = -1;
     WEFT_TRY(choose(s, values, &found));
+    space_settle(s->space, values);
+    if (found && !space_allows(s->space, values)) {
+        search_draws draws = search_draws_of(s);
+        search_random(s->space, &draws, values);
+    }
     return found ? searcher_begin(s, values, trial) : WEFT_OK;
 }
 

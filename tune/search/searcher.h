@@ -10,6 +10,8 @@
  *      WEFT_TRY(searcher_best(searcher, &best));
  *      searcher_close(searcher);
  *
+ * Conditions and constraints of the space hold in every suggestion (tune/space/space_rules.h).
+ *
  * A suggestion is a function of the space, the description, and the trials so far with their values: the same on
  * every machine of one build, whoever asks, and after a replay by searcher_begin and searcher_report.
  *
@@ -48,6 +50,8 @@ typedef struct searcher searcher;
 /* The space must outlive the searcher. WEFT_ERR_USAGE: what the kind cannot search, with the cure. */
 weft_status searcher_open(const search_space *space, const searcher_desc *desc, searcher **s);
 void searcher_close(searcher *s);
+/* How many configurations a grid has, or `most` where it has more. */
+int64_t searcher_grid_points(const search_space *space, const searcher_desc *desc, int64_t most);
 /* The budget is another one from now on. */
 void searcher_limit(searcher *s, int64_t trials);
 /* [out] values [dimensions]; trial: its number from 0, or -1 if the grid is exhausted. The trial runs from now on. */

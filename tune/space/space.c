@@ -176,6 +176,7 @@ static weft_status copy_choices(space_dimension *to, char *const *choice)
 weft_status space_add(search_space *space, const space_dimension *dimension)
 {
     space_dimension d = *dimension;
+    d.when = NULL;
     WEFT_CHECK(d.name[0] != '\0', WEFT_ERR_USAGE, "a dimension of the space has no name");
     WEFT_CHECK(space->count < SPACE_DIMENSIONS_MAX, WEFT_ERR_USAGE, "%s: a space has %d dimensions at most", d.name,
                SPACE_DIMENSIONS_MAX);
@@ -201,9 +202,16 @@ void space_free(search_space *space)
 {
     for (int d = 0; d < space->count; d++) {
         free_choices(&space->dimension[d]);
+        weft_free(space->dimension[d].when);
     }
-    weft_free(space->dimension);
+    WEFT_FREE_ALL(space->dimension, space->constraint);
     *space = (search_space){0};
+}
+
+static uint64_t digest_product(const space_product *product, uint64_t digest)
+{
+    digest = file_checksum(&product->number, sizeof product->number, digest);
+    return file_checksum(product->factor, (size_t)product->factors * sizeof *product->factor, digest);
 }
 
 uint64_t space_digest(const search_space *space)
@@ -217,6 +225,14 @@ uint64_t space_digest(const search_space *space)
         for (int k = 0; k < d->choices; k++) {
             digest = file_checksum(d->choice[k], strlen(d->choice[k]), digest);
         }
+        if (d->when != NULL) {
+            digest = file_checksum(&d->parent, sizeof d->parent, digest);
+            digest = file_checksum(d->when, (size_t)space->dimension[d->parent].choices * sizeof *d->when, digest);
+        }
+    }
+    for (int i = 0; i < space->constraints; i++) {
+        digest = digest_product(&space->constraint[i].less, digest);
+        digest = digest_product(&space->constraint[i].more, digest);
     }
     return digest;
 }

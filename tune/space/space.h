@@ -20,7 +20,7 @@
 
 extern weft_mem_tag WEFT_MEM_SEARCH[1];
 
-enum { SPACE_NAME_MAX = 64, SPACE_TEXT_MAX = 128, SPACE_DIMENSIONS_MAX = 64, SPACE_CHOICES_MAX = 4096 };
+enum { SPACE_NAME_MAX = 64, SPACE_TEXT_MAX = 128, SPACE_DIMENSIONS_MAX = 64, SPACE_CHOICES_MAX = 4096, SPACE_FACTORS_MAX = 8 };
 
 /* The words are the keys of a space's file (tune/space/space_read.h). */
 #define SPACE_KINDS(X)                                                                                                 \
@@ -40,14 +40,29 @@ typedef struct space_dimension {
     bool ordered;  /* choices that are ascending numbers: neighbours are alike. Set by space_add */
     bool has_prior;
     double prior; /* where the user expects the best value */
+    bool *when;   /* [choices of the parent]: those with which it is active; NULL: always. Owned by the space */
+    int parent;   /* the dimension that `when` is of */
 } space_dimension;
+
+/* number times the values of these dimensions */
+typedef struct space_product {
+    double number;
+    int factors, factor[SPACE_FACTORS_MAX];
+} space_product;
+
+/* less <= more (tune/space/space_rules.h) */
+typedef struct space_constraint {
+    space_product less, more;
+} space_constraint;
 
 typedef struct search_space {
     space_dimension *dimension;
     int count, capacity;
+    space_constraint *constraint; /* [constraints] */
+    int constraints, constraint_room;
 } search_space;
 
-/* Adds a dimension; its choices are copied. WEFT_ERR_USAGE: a name twice, limits out of order, a choice twice, a
+/* Adds a dimension without a condition; its choices are copied. WEFT_ERR_USAGE: a name twice, limits out of order, a choice twice, a
  * prior outside, with the dimension's name and the cure. */
 weft_status space_add(search_space *space, const space_dimension *dimension);
 void space_free(search_space *space);
@@ -68,5 +83,5 @@ double space_value(const space_dimension *dimension, double coordinate);
 /* The value as the option is given it. Returns `text`. */
 const char *space_value_text(const space_dimension *dimension, double value, char text[SPACE_TEXT_MAX]);
 
-/* A number that other spaces have not: names, kinds, limits, choices. */
+/* A number that other spaces have not: names, kinds, limits, choices, conditions, constraints. */
 uint64_t space_digest(const search_space *space);

@@ -5,9 +5,11 @@
 
 #include "base/nearest.h"
 #include "base/number.h"
+#include "tune/space/space_rules.h"
 
-enum { WORDS = SPACE_CHOICE + 2, PRIOR = SPACE_CHOICE + 1, LIMITS = 2 };
-static const char *const words[WORDS] = {SPACE_KINDS(CHOICE_NAME)[PRIOR] = "prior"};
+enum { PRIOR = SPACE_CHOICE + 1, WHEN, WORDS, LIMITS = 2, CONSTRAINTS_MAX = 64 };
+static const char *const words[WORDS] = {SPACE_KINDS(CHOICE_NAME)[PRIOR] = "prior", [WHEN] = "when"};
+static const char constraints_key[] = "constraints";
 
 typedef struct line_reader {
     const char *name; /* of the file */
@@ -129,30 +131,58 @@ static weft_status read_value(line_reader *r, value *v)
 /* ---- one dimension ----------------------------------------------------------------------------------------------
  * */
 
+typedef struct value_list {
+    value *at; /* [count] */
+    int count, room;
+} value_list;
+
 typedef struct draft {
     space_dimension dimension;
-    value *list; /* [count]: limits or choices */
+    value_list list; /* limits or choices */
     char **choice;
-    int count, room;
-    bool has_kind, has_prior;
+    bool has_kind, has_prior, has_when;
     value prior;
+    char parent[SPACE_NAME_MAX];
+    value_list when; /* choices of the parent */
 } draft;
 
-static weft_status read_list(line_reader *r, draft *d, int most)
+/* word: whose values they are. */
+static weft_status read_list(line_reader *r, const char *word, int most, value_list *list)
 {
     WEFT_TRY(expect(r, '[', "before the values"));
     do {
-        if (d->count == most) {
-            return REFUSE(r, "%s has %d values at most", words[d->dimension.kind], most);
+        if (list->count == most) {
+            return REFUSE(r, "%s has %d values at most", word, most);
         }
-        if (d->count == d->room) {
-            d->room = d->room > 0 ? 2 * d->room : LIMITS;
-            WEFT_TRY(weft_realloc((void **)&d->list, (size_t)d->room, sizeof *d->list, WEFT_MEM_WORKSPACE));
+        if (list->count == list->room) {
+            list->room = list->room > 0 ? 2 * list->room : LIMITS;
+            WEFT_TRY(weft_realloc((void **)&list->at, (size_t)list->room, sizeof *list->at, WEFT_MEM_WORKSPACE));
         }
-        WEFT_TRY(read_value(r, &d->list[d->count]));
-        d->count++;
+        WEFT_TRY(read_value(r, &list->at[list->count]));
+        list->count++;
     } while (look(r) == ',' && r->at++ != NULL);
     return expect(r, ']', "or ',' behind a value");
+}
+
+/* [out] text: weft_free; those of the list, in its order. */
+static weft_status list_texts(const value_list *list, char ***text)
+{
+    WEFT_TRY(WEFT_NEW(text, list->count, WEFT_MEM_WORKSPACE));
+    for (int i = 0; i < list->count; i++) {
+        (*text)[i] = list->at[i].text;
+    }
+    return WEFT_OK;
+}
+
+/* {model = ["gat", "gatv2"]} */
+static weft_status read_when(line_reader *r, draft *d)
+{
+    d->has_when = true;
+    WEFT_TRY(expect(r, '{', "before the name of a choice: when = {model = [\"gat\"]}"));
+    WEFT_TRY(read_key(r, d->parent, "the name of a choice"));
+    WEFT_TRY(expect(r, '=', "behind the name of a choice"));
+    WEFT_TRY(read_list(r, words[WHEN], SPACE_CHOICES_MAX, &d->when));
+    return expect(r, '}', "behind the values: a condition is of one choice");
 }
 
 static weft_status read_part(line_reader *r, draft *d)
@@ -165,20 +195,23 @@ static weft_status read_part(line_reader *r, draft *d)
     }
     if (word == WORDS) {
         const char *near = nearest_word(key, words, WORDS);
-        return REFUSE(r, "unknown word \"%s\": range, log, integer, integer-log or choice, and prior%s%s%s", key,
+        return REFUSE(r, "unknown word \"%s\": range, log, integer, integer-log or choice, and prior or when%s%s%s", key,
                       near != NULL ? ": did you mean " : "", near != NULL ? near : "", near != NULL ? "?" : "");
     }
-    if (word == PRIOR ? d->has_prior : d->has_kind) {
-        return REFUSE(r, "\"%s\" is one too many: a dimension is of one kind, with one prior", key);
+    if (word == PRIOR ? d->has_prior : word == WHEN ? d->has_when : d->has_kind) {
+        return REFUSE(r, "\"%s\" is one too many: a dimension is of one kind, with one prior and one condition", key);
     }
     WEFT_TRY(expect(r, '=', "behind the word"));
     if (word == PRIOR) {
         d->has_prior = true;
         return read_value(r, &d->prior);
     }
+    if (word == WHEN) {
+        return read_when(r, d);
+    }
     d->has_kind = true;
     d->dimension.kind = (space_kind)word;
-    return read_list(r, d, word == SPACE_CHOICE ? SPACE_CHOICES_MAX : LIMITS);
+    return read_list(r, words[word], word == SPACE_CHOICE ? SPACE_CHOICES_MAX : LIMITS, &d->list);
 }
 
 /* A limit is a number, and a whole one where, and only where, the kind is of whole numbers. */
@@ -198,19 +231,19 @@ static weft_status check_number(line_reader *r, const draft *d, const value *v)
 static weft_status take_limits(line_reader *r, draft *d)
 {
     const space_kind kind = d->dimension.kind;
-    if (d->count != LIMITS) {
-        return REFUSE(r, "%s has %d value: it needs the lowest and the highest", words[kind], d->count);
+    if (d->list.count != LIMITS) {
+        return REFUSE(r, "%s has %d value: it needs the lowest and the highest", words[kind], d->list.count);
     }
-    WEFT_TRY(check_number(r, d, &d->list[0]));
-    WEFT_TRY(check_number(r, d, &d->list[1]));
-    if ((kind == SPACE_RANGE || kind == SPACE_LOG) && d->list[0].kind == VALUE_WHOLE &&
-        d->list[1].kind == VALUE_WHOLE) {
+    WEFT_TRY(check_number(r, d, &d->list.at[0]));
+    WEFT_TRY(check_number(r, d, &d->list.at[1]));
+    if ((kind == SPACE_RANGE || kind == SPACE_LOG) && d->list.at[0].kind == VALUE_WHOLE &&
+        d->list.at[1].kind == VALUE_WHOLE) {
         return REFUSE(r, "%s from %s to %s could mean whole numbers or all: write %s = [%s, %s], or %s.0", words[kind],
-                      d->list[0].text, d->list[1].text, kind == SPACE_LOG ? "integer-log" : "integer", d->list[0].text,
-                      d->list[1].text, d->list[0].text);
+                      d->list.at[0].text, d->list.at[1].text, kind == SPACE_LOG ? "integer-log" : "integer", d->list.at[0].text,
+                      d->list.at[1].text, d->list.at[0].text);
     }
-    d->dimension.low = d->list[0].number;
-    d->dimension.high = d->list[1].number;
+    d->dimension.low = d->list.at[0].number;
+    d->dimension.high = d->list.at[1].number;
     if (d->has_prior) {
         WEFT_TRY(check_number(r, d, &d->prior));
     }
@@ -221,16 +254,15 @@ static weft_status take_limits(line_reader *r, draft *d)
 static weft_status take_choices(line_reader *r, draft *d)
 {
     int prior = -1;
-    WEFT_TRY(WEFT_NEW(&d->choice, d->count, WEFT_MEM_WORKSPACE));
-    for (int i = 0; i < d->count; i++) {
-        d->choice[i] = d->list[i].text;
-        prior = strcmp(d->list[i].text, d->prior.text) == 0 ? i : prior;
+    WEFT_TRY(list_texts(&d->list, &d->choice));
+    for (int i = 0; i < d->list.count; i++) {
+        prior = strcmp(d->list.at[i].text, d->prior.text) == 0 ? i : prior;
     }
     if (d->has_prior && prior < 0) {
         r->at = r->start + d->prior.column - 1;
         return REFUSE(r, "the prior %s is none of the choices: write it as it stands there", d->prior.text);
     }
-    d->dimension.choices = d->count;
+    d->dimension.choices = d->list.count;
     d->dimension.choice = d->choice;
     d->dimension.prior = prior;
     return WEFT_OK;
@@ -249,22 +281,58 @@ static weft_status read_draft(line_reader *r, draft *d)
         return REFUSE(r, "expected the end of the line, not '%c'", *r->at);
     }
     if (!d->has_kind) {
-        return REFUSE(r, "%s has a prior but no values: add range, log, integer, integer-log or choice",
+        return REFUSE(r, "%s has no values: add range, log, integer, integer-log or choice",
                       d->dimension.name);
     }
     d->dimension.has_prior = d->has_prior;
     return d->dimension.kind == SPACE_CHOICE ? take_choices(r, d) : take_limits(r, d);
 }
 
+static weft_status add_condition(search_space *space, const draft *d)
+{
+    char **text = NULL;
+    WEFT_TRY(list_texts(&d->when, &text));
+    const weft_status status = space_add_condition(space, d->parent, text, d->when.count);
+    weft_free(text);
+    return status;
+}
+
+/* A refusal of what a line says gets the file and the line. */
+static weft_status at_line(const line_reader *r, weft_status status)
+{
+    return status == WEFT_ERR_USAGE ? weft_fail_context(status, "%s: line %d: ", r->name, r->line) : status;
+}
+
 static weft_status read_dimension(line_reader *r, search_space *space)
 {
     draft d = {0};
     weft_status status = read_draft(r, &d);
-    if (status == WEFT_OK) {
-        status = space_add(space, &d.dimension);
-        status = status == WEFT_ERR_USAGE ? weft_fail_context(status, "%s: line %d: ", r->name, r->line) : status;
+    status = status == WEFT_OK ? at_line(r, space_add(space, &d.dimension)) : status;
+    status = status == WEFT_OK && d.has_when ? at_line(r, add_condition(space, &d)) : status;
+    WEFT_FREE_ALL(d.list.at, d.when.at, d.choice);
+    return status;
+}
+
+static bool is_constraints(line_reader *r)
+{
+    const size_t bytes = sizeof constraints_key - 1;
+    look(r);
+    return (size_t)(r->end - r->at) > bytes && memcmp(r->at, constraints_key, bytes) == 0 && !is_letter(r->at[bytes]);
+}
+
+static weft_status read_constraints(line_reader *r, search_space *space)
+{
+    value_list list = {0};
+    r->at += sizeof constraints_key - 1;
+    weft_status status = expect(r, '=', "behind constraints");
+    status = status == WEFT_OK ? read_list(r, constraints_key, CONSTRAINTS_MAX, &list) : status;
+    if (status == WEFT_OK && look(r) != '\0') {
+        status = REFUSE(r, "expected the end of the line, not '%c'", *r->at);
     }
-    WEFT_FREE_ALL(d.list, d.choice);
+    for (int i = 0; i < list.count && status == WEFT_OK; i++) {
+        status = at_line(r, space_add_constraint(space, list.at[i].text));
+    }
+    weft_free(list.at);
     return status;
 }
 
@@ -305,7 +373,7 @@ static weft_status read_lines(line_reader *r, const char *text, size_t bytes, se
         if (header) {
             WEFT_TRY(read_header(r, &here, &seen));
         } else if (here && look(r) != '\0') {
-            WEFT_TRY(read_dimension(r, space));
+            WEFT_TRY(is_constraints(r) ? read_constraints(r, space) : read_dimension(r, space));
         }
         if (here) {
             memset(rest + (r->start - text), ' ', (size_t)(r->end - r->start));

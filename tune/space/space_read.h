@@ -9,6 +9,8 @@
  *      hidden  = {integer-log = [16, 512]}
  *      batch   = {choice = [16, 32, 64]}               # ascending numbers have an order
  *      norm    = {choice = ["none", "batch"]}
+ *      heads   = {integer = [1, 8], when = {model = ["gat", "gatv2"]}}     # model is a choice above
+ *      constraints = ["hidden * layers <= 512"]        # below the dimensions that it names (tune/space/space_rules.h)
  *
  * A dimension is one line. Names are those of options; '_' and '-' are the same. Numbers are decimal, texts stand in
  * double quotes without backslashes, or in single quotes; true and false are choices too. What could mean two things

@@ -23,14 +23,14 @@ static double unix_seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-weft_status run_dir_open(const app_context *context, const workload *work, run_dir *dir)
+weft_status run_dir_open(const app_context *context, const workload *work, bool of_search, run_dir *dir)
 {
     weft_status status = WEFT_OK;
     memset(dir, 0, sizeof *dir);
     dir->started = unix_seconds();
     dir->work = work;
     if (comm_rank(context->comm) == 0) {
-        status = run_folder_open(context->options, dir->path, &dir->folder);
+        status = run_folder_open(context->options, of_search, dir->path, &dir->folder);
     }
     WEFT_TRY(comm_agree(context->comm, status));
     return comm_bcast(context->comm, 0, dir->path, sizeof dir->path);

@@ -72,8 +72,31 @@ static weft_status refuse_run(const char *path)
         path);
 }
 
+/* Returns WEFT_ERR_USAGE if the folder is that of a trial whose search runs. */
+static weft_status check_search(const char *path)
+{
+    char name[FILE_PATH_MAX];
+    file_lock *lock = NULL;
+    WEFT_TRY(file_path(name, "%s/../" SEARCH_LOCK_NAME, path));
+    if (!file_exists(name)) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(file_lock_take(name, NULL, &lock));
+    file_lock_release(lock);
+    return WEFT_OK;
+}
+
+static weft_status lock_folder(const char *path, const char *name, bool of_search, run_folder *folder)
+{
+    if (of_search && !file_exists(name)) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(of_search ? WEFT_OK : check_search(path));
+    return file_lock_take(name, NULL, &folder->lock);
+}
+
 /* Make the folder and lock it. One that is given back by another job at this moment is made once more. */
-static weft_status make_and_lock(const char *path, run_folder *folder)
+static weft_status make_and_lock(const char *path, bool of_search, run_folder *folder)
 {
     char name[FILE_PATH_MAX];
     weft_status status = WEFT_ERR_NOINPUT;
@@ -82,7 +105,7 @@ static weft_status make_and_lock(const char *path, run_folder *folder)
         folder->stood = standing(path);
         status = folder_make(path);
         if (status == WEFT_OK) {
-            status = file_lock_take(name, NULL, &folder->lock);
+            status = lock_folder(path, name, of_search, folder);
             status = status == WEFT_ERR_USAGE ? fail_taken(path) : status;
         }
         if (status != WEFT_OK) {
@@ -93,13 +116,14 @@ static weft_status make_and_lock(const char *path, run_folder *folder)
 }
 
 /* free: a folder that holds a run may be taken. */
-static weft_status open_asked(const char *asked, bool free, char path[FILE_PATH_MAX], run_folder *folder)
+static weft_status open_asked(const char *asked, bool of_search, bool free, char path[FILE_PATH_MAX],
+                              run_folder *folder)
 {
     WEFT_TRY(file_path(path, "%s", asked));
     for (size_t end = strlen(path); end > 1 && path[end - 1] == '/'; --end) {
         path[end - 1] = '\0';
     }
-    weft_status status = make_and_lock(path, folder);
+    weft_status status = make_and_lock(path, of_search, folder);
     if (status != WEFT_ERR_USAGE && !free &&
         holds_run(path)) { /* also where it may not be written: that is the better advice */
         file_lock_release(folder->lock);
@@ -163,7 +187,7 @@ static weft_status find_numbered(char path[FILE_PATH_MAX])
     return newest > 0 ? file_path(path, "weft-run-%04d", newest) : WEFT_OK;
 }
 
-weft_status run_folder_open(const weft_options *options, char path[FILE_PATH_MAX], run_folder *folder)
+weft_status run_folder_open(const weft_options *options, bool of_search, char path[FILE_PATH_MAX], run_folder *folder)
 {
     const bool resume = option_flag(options, OPT_RESUME);
     const char *asked = option_text(options, OPT_RUN_DIR);
@@ -179,7 +203,7 @@ weft_status run_folder_open(const weft_options *options, char path[FILE_PATH_MAX
         WEFT_TRY(find_numbered(newest));
         asked = newest;
     }
-    return asked[0] != '\0' ? open_asked(asked, resume || option_flag(options, OPT_FORCE), path, folder)
+    return asked[0] != '\0' ? open_asked(asked, of_search, resume || option_flag(options, OPT_FORCE), path, folder)
                             : open_numbered(path, folder);
 }
 

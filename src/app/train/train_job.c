@@ -164,7 +164,7 @@ static weft_status begin_fit(train_job *job)
 static weft_status open_folder(train_job *job)
 {
     app_context *context = job->context;
-    WEFT_TRY(run_dir_open(context, &job->work, &job->dir));
+    WEFT_TRY(run_dir_open(context, &job->work, job->passing, &job->dir));
     if (option_flag(context->options, OPT_DRY_RUN) && job->stop.remove != NULL && comm_rank(context->comm) == 0) {
         job->stop.remove(job->dir.path);
     }

@@ -42,7 +42,8 @@ typedef struct train_job {
     train_stop stop;
     const train_observer *observers; /* the caller's, which hear of every fit; NULL: none */
     bool keeps;                      /* the data stay open over several fits; set before train_job_open */
-    /* One fit of many: it ends without a checkpoint, its results wait for no disk, nobody looks at other programs. */
+    /* One fit of a search: it ends without a checkpoint, its results wait for no disk, its folder has the lock of the
+     * search (app/train/run_folder.h), nobody looks at other programs. */
     bool passing;
     const option_id *changed; /* options that may differ from those of the checkpoint, up to OPTION_NONE; NULL: none */
     workload work;

@@ -160,11 +160,11 @@ weft_status counter_report(search_counter *counter, const desk_news *news, bool 
 
 /* The next commit, or the end of the search, brings the line to the disk: without it seconds are lost, or a trial that
  * failed fails once more. */
-weft_status counter_end(search_counter *counter, int trial, double seconds, const char *failed)
+weft_status counter_end(search_counter *counter, const desk_ended *ended, const char *failed)
 {
     (void)pthread_mutex_lock(&counter->mutex);
     weft_status status = counter_failed(counter);
-    status = status == WEFT_OK ? note(counter, desk_end(counter->desk, trial, seconds, failed)) : status;
+    status = status == WEFT_OK ? note(counter, desk_end(counter->desk, ended, failed)) : status;
     (void)pthread_cond_broadcast(&counter->news);
     (void)pthread_mutex_unlock(&counter->mutex);
     return status;

@@ -37,4 +37,4 @@ void counter_release(search_counter *counter);
  */
 weft_status counter_next(search_counter *counter, int seat, bool leaves, desk_order *order, double *values);
 weft_status counter_report(search_counter *counter, const desk_news *news, bool *stops);
-weft_status counter_end(search_counter *counter, int trial, double seconds, const char *failed);
+weft_status counter_end(search_counter *counter, const desk_ended *ended, const char *failed);

@@ -8,6 +8,7 @@
 
 #include "app/tune/search_population.h"
 #include "base/grow.h"
+#include "base/integer/integers.h"
 #include "base/log.h"
 #include "base/number.h"
 #include "base/text/append.h"
@@ -16,26 +17,24 @@ enum { BASE_BYTES = 1 << 16, CANCEL_BYTES = 4096 };
 
 /* ---- the two that decide ----------------------------------------------------------------------------------------- */
 
-/* A grid has so many configurations, and no more trials are begun. */
-static int64_t trials_of(const weft_options *o, const search_space *space)
-{
-    int64_t points = 1;
-    const int64_t trials = option_int(o, OPT_TRIALS);
-    for (int i = 0; i < space->count && points < trials; ++i) {
-        const int64_t cells = space_cells(&space->dimension[i]);
-        points *= cells > 0 ? cells : option_int(o, OPT_GRID_VALUES);
-    }
-    return option_choice(o, OPT_SEARCHER) == SEARCHER_GRID && points < trials ? points : trials;
-}
-
 searcher_desc desk_searcher(const weft_options *options, int64_t trials, bool repeats)
 {
+    const bool grid = option_choice(options, OPT_SEARCHER) == SEARCHER_GRID; /* it has each point once */
     return (searcher_desc){.kind = option_choice(options, OPT_SEARCHER),
                            .seed = (uint64_t)option_int(options, OPT_SEARCH_SEED),
                            .trials = trials,
-                           .repeats = repeats ? option_real(options, OPT_REPEAT_SHARE) : 0.0,
+                           .repeats = repeats && !grid ? option_real(options, OPT_REPEAT_SHARE) : 0.0,
                            .univariate = option_flag(options, OPT_UNIVARIATE),
                            .grid = (int)option_int(options, OPT_GRID_VALUES)};
+}
+
+/* A grid has so many configurations, and no more trials are begun. */
+static int64_t trials_of(const weft_options *o, const search_space *space)
+{
+    const int64_t trials = option_int(o, OPT_TRIALS);
+    const searcher_desc desc = desk_searcher(o, trials, false);
+    const int64_t runs = option_int(o, OPT_RUNS), configs = (trials + runs - 1) / runs;
+    return desc.kind == SEARCHER_GRID ? smaller(searcher_grid_points(space, &desc, configs) * runs, trials) : trials;
 }
 
 /* pbt: units between two exchanges; a tenth of a training, if nobody says it. */
@@ -49,6 +48,9 @@ static weft_status open_deciders(const weft_options *o, search_desk *d)
 {
     const int64_t epochs = option_int(o, OPT_EPOCHS);
     d->limit = trials_of(o, d->space);
+    d->runs = option_int(o, OPT_RUNS);
+    d->epochs_most = option_int(o, OPT_BUDGET_EPOCHS);
+    d->rank_hours_most = option_real(o, OPT_BUDGET_HOURS);
     const sched_kind kind = option_choice(o, OPT_SCHEDULER);
     const bool graced = kind != SCHED_KIND_FIFO && kind != SCHED_HYPERBAND && kind != SCHED_PBT;
     d->unit = option_int(o, OPT_EVAL_EVERY);
@@ -196,7 +198,9 @@ static weft_status end_again(search_desk *d, const journal_line *line)
     int64_t trial = 0;
     const char *failed = "";
     WEFT_TRY(json_get_int(line->where, line->object, "trial", 0, d->trials - 1, &trial));
-    d->trial[trial].seconds += json_number(line->object, "seconds");
+    const double seconds = json_number(line->object, "seconds");
+    d->trial[trial].seconds += seconds;
+    d->trial[trial].rank_seconds += seconds * json_number(line->object, "ranks");
     if (json_find(line->object, "failed") != NULL) {
         WEFT_TRY(json_get_text(line->where, line->object, "failed", &failed));
         (void)snprintf(d->trial[trial].failed, DESK_WORDS, "%s", failed);
@@ -472,7 +476,13 @@ static weft_status suggest(search_desk *d)
     double *values = NULL;
     int64_t number = -1;
     WEFT_TRY(WEFT_NEW(&values, d->space->count, WEFT_MEM_SEARCH));
-    weft_status status = searcher_suggest(d->searcher, values, &number);
+    weft_status status = WEFT_OK;
+    if (d->trials % d->runs != 0) {
+        memcpy(values, d->trial[d->trials - 1].values, (size_t)d->space->count * sizeof *values);
+        status = searcher_begin(d->searcher, values, &number);
+    } else {
+        status = searcher_suggest(d->searcher, values, &number);
+    }
     if (status == WEFT_OK && number != d->trials) {
         status = weft_fail(WEFT_ERR_INTERNAL, "trial %d has no configuration", d->trials);
     }
@@ -481,12 +491,39 @@ static weft_status suggest(search_desk *d)
     return status;
 }
 
+/* Epochs up to where every trial is, or will be when it pauses or ends. */
+static int64_t epochs_begun(const search_desk *d)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < d->trials; ++i) {
+        const sched_trial *t = sched_trial_at(d->sched, i);
+        sum += epochs_of(d, t->state == SCHED_RUNNING ? t->until : t->resource);
+    }
+    return sum;
+}
+
+static double rank_hours(const search_desk *d)
+{
+    double sum = 0.0;
+    for (int i = 0; i < d->trials; ++i) {
+        sum += d->trial[i].rank_seconds;
+    }
+    return sum / 3600.0;
+}
+
+static void check_budget(search_desk *d)
+{
+    d->spent = d->spent || (d->epochs_most > 0 && epochs_begun(d) >= d->epochs_most) ||
+               (d->rank_hours_most > 0.0 && rank_hours(d) >= d->rank_hours_most);
+}
+
 /* The scheduler's next order, in the journal. */
 static weft_status decide(search_desk *d, desk_order *order)
 {
-    sched_work work;
+    sched_work work = {.action = sched_running(d->sched) > 0 ? SCHED_WAIT : SCHED_DONE};
     json_writer *json;
-    WEFT_TRY(sched_next(d->sched, &work));
+    check_budget(d);
+    WEFT_TRY(d->spent ? WEFT_OK : sched_next(d->sched, &work));
     *order = (desk_order){.over = work.action == SCHED_DONE, .waits = work.action == SCHED_WAIT};
     if (order->over || order->waits) {
         return WEFT_OK;
@@ -571,8 +608,9 @@ weft_status desk_report(search_desk *d, const desk_news *said, bool *stops)
     return *stops ? tell_searcher(d, trial) : WEFT_OK;
 }
 
-weft_status desk_end(search_desk *d, int trial, double seconds, const char *failed)
+weft_status desk_end(search_desk *d, const desk_ended *ended, const char *failed)
 {
+    const int trial = ended->trial;
     json_writer *json;
     if (failed != NULL && sched_trial_at(d->sched, trial)->state == SCHED_RUNNING) {
         WEFT_TRY(sched_remove(d->sched, trial));
@@ -581,10 +619,12 @@ weft_status desk_end(search_desk *d, int trial, double seconds, const char *fail
         WEFT_TRY(tell_searcher(d, trial));
     }
     d->trial[trial].busy = false;
-    d->trial[trial].seconds += seconds;
+    d->trial[trial].seconds += ended->seconds;
+    d->trial[trial].rank_seconds += ended->seconds * ended->ranks;
     WEFT_TRY(journal_begin(d->journal, "end", &json));
     json_int(json, "trial", trial);
-    json_real(json, "seconds", seconds);
+    json_real(json, "seconds", ended->seconds);
+    json_int(json, "ranks", ended->ranks);
     if (failed != NULL && d->trial[trial].failed[0] == '\0') {
         (void)snprintf(d->trial[trial].failed, DESK_WORDS, "%s", failed);
         json_text(json, "failed", d->trial[trial].failed);
@@ -598,10 +638,10 @@ int64_t desk_first_part(const search_desk *d)
     return epochs_of(d, desc->grace > 0 ? desc->grace : desc->max_resource);
 }
 
-weft_status desk_best(search_desk *d, int *trial)
+weft_status desk_best(search_desk *d, int *trial, searcher_leader *leader)
 {
-    searcher_leader leader = {.trial = -1};
-    WEFT_TRY(is_population(d) ? WEFT_OK : searcher_best(d->searcher, &leader));
-    *trial = leader.trial >= 0 ? (int)leader.trial : sched_leader(d->sched);
+    *leader = (searcher_leader){.trial = -1};
+    WEFT_TRY(is_population(d) ? WEFT_OK : searcher_best(d->searcher, leader));
+    *trial = leader->trial >= 0 ? (int)leader->trial : sched_leader(d->sched);
     return WEFT_OK;
 }

@@ -28,7 +28,7 @@ enum { DESK_WORDS = 200 };
 typedef struct desk_trial {
     double *values; /* [dimensions] */
     uint64_t seed;
-    double seconds;                  /* of training, over all its parts */
+    double seconds, rank_seconds;    /* of training, over all its parts; the latter times their ranks */
     double at_best[OBJECTIVES_MOST]; /* [objectives] where the first one was best; NaN: no report yet */
     bool ends;                       /* the user has said so */
     bool busy;                       /* ranks have it: from its order until desk_end, when its checkpoint is written */
@@ -49,6 +49,12 @@ typedef struct desk_news {
     uint32_t lower;                /* bit k: a lower figure of objective k is the better one, for those who print */
     double value[OBJECTIVES_MOST]; /* [objectives] schedulers go by the first; none is a number: it diverged */
 } desk_news;
+
+/* A part of a trial's training that is over. */
+typedef struct desk_ended {
+    int32_t trial, ranks; /* that trained it together */
+    double seconds;       /* that it took */
+} desk_ended;
 
 typedef struct desk_order {
     bool over;  /* nothing is left to train */
@@ -71,6 +77,10 @@ typedef struct search_desk {
     const char *folder;
     int64_t limit; /* trials that are begun */
     int64_t unit;  /* epochs between scores, which are the scheduler's resource */
+    int64_t runs;  /* trials of each suggested configuration, one after another */
+    int64_t epochs_most;    /* budgets, 0: none */
+    double rank_hours_most;
+    bool spent; /* a budget is: no part begins any more */
     sched *sched;
     searcher *searcher;
     journal *journal;
@@ -108,9 +118,10 @@ void desk_close(search_desk *desk);
 weft_status desk_next(search_desk *desk, desk_order *order);
 /* news->epoch: a multiple of desk->unit, or the last. [out] stops: the trial does not train beyond this epoch. */
 weft_status desk_report(search_desk *desk, const desk_news *news, bool *stops);
-/* The trial's part is over: seconds that it took; failed: NULL, or why it will never go on. */
-weft_status desk_end(search_desk *desk, int trial, double seconds, const char *failed);
+/* A trial's part is over; failed: NULL, or why the trial will never go on. */
+weft_status desk_end(search_desk *desk, const desk_ended *ended, const char *failed);
 /* Epochs of the shortest part of a training: up to the first rung, where there are rungs. */
 int64_t desk_first_part(const search_desk *desk);
-/* [out] trial: the one that is taken for the best, -1: none has a score. */
-weft_status desk_best(search_desk *desk, int *trial);
+/* [out] trial: the one that is taken for the best, -1: none has a score; leader: what the searcher says of its
+ * configuration, whose trial is -1 where it says nothing. */
+weft_status desk_best(search_desk *desk, int *trial, searcher_leader *leader);

@@ -190,10 +190,11 @@ static weft_status begin(search_state *s)
     const char *folder = option_text(s->options, OPT_RUN_DIR);
     const double hours = option_real(s->options, OPT_MAX_HOURS);
     WEFT_TRY(file_path(s->folder, "%s", folder[0] != '\0' ? folder : DEFAULT_FOLDER));
-    WEFT_CHECK(option_int(s->options, OPT_RUNS) == 1, WEFT_ERR_USAGE,
-               "--runs %lld: trials of one configuration have seeds of their own, where " FLAG_REPEAT_SHARE
-               " runs it again: leave it out",
-               (long long)option_int(s->options, OPT_RUNS));
+    WEFT_CHECK(option_int(s->options, OPT_RUNS) == 1 || option_choice(s->options, OPT_SCHEDULER) == SCHED_KIND_FIFO,
+               WEFT_ERR_USAGE,
+               FLAG_RUNS " %lld: trains every configuration with so many seeds to the end, and " FLAG_SCHEDULER
+                         " %s ends trials one by one: take " FLAG_SCHEDULER " fifo, or leave it out",
+               (long long)option_int(s->options, OPT_RUNS), option_text(s->options, OPT_SCHEDULER));
     WEFT_CHECK(!option_flag(s->options, OPT_DRY_RUN), WEFT_ERR_USAGE,
                "--dry-run is for weft train: try one configuration there");
     WEFT_TRY(objectives_parse(option_text(s->options, OPT_OBJECTIVES), &s->objectives));
@@ -224,7 +225,8 @@ static weft_status train_part(search_state *s, const double *values)
     WEFT_TRY(search_train(s, values, failed));
     weft_status status = WEFT_OK;
     if (search_leads(s)) {
-        status = link_end(&s->link, s->order.trial, clock_seconds() - start, failed[0] != '\0' ? failed : NULL);
+        const desk_ended ended = {s->order.trial, comm_size(s->group), clock_seconds() - start};
+        status = link_end(&s->link, &ended, failed[0] != '\0' ? failed : NULL);
     }
     if (search_leads(s) && failed[0] != '\0') {
         log_warn("trial %d: %s", s->order.trial, failed);
@@ -421,7 +423,7 @@ static weft_status run_locked(search_state *s)
     weft_status status = WEFT_OK;
     if (search_speaks(s)) {
         status = folder_make(s->folder);
-        status = status == WEFT_OK ? file_path(path, "%s/search.lock", s->folder) : status;
+        status = status == WEFT_OK ? file_path(path, "%s/" SEARCH_LOCK_NAME, s->folder) : status;
         status = status == WEFT_OK ? file_lock_take(path, NULL, &lock) : status;
     }
     WEFT_TRY(comm_agree(s->world.comm, status));

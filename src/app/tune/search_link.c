@@ -108,12 +108,12 @@ weft_status link_report(search_link *link, const desk_news *news, bool *stops)
     return WEFT_OK;
 }
 
-weft_status link_end(search_link *link, int trial, double seconds, const char *failed)
+weft_status link_end(search_link *link, const desk_ended *ended, const char *failed)
 {
-    link_message m = {.call = CALL_END, .trial = trial, .number = seconds, .failed = failed != NULL};
+    link_message m = {.call = CALL_END, .ended = *ended, .failed = failed != NULL};
     link_answer answer;
     if (link->counter != NULL) {
-        return counter_end(link->counter, trial, seconds, failed);
+        return counter_end(link->counter, ended, failed);
     }
     (void)snprintf(m.words, sizeof m.words, "%s", failed != NULL ? failed : "");
     return ask(link, &m, &answer, NULL);

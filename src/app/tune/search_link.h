@@ -46,4 +46,4 @@ void link_close(search_link *link);
 /* As those of the counter. */
 weft_status link_next(search_link *link, bool leaves, desk_order *order, double *values);
 weft_status link_report(search_link *link, const desk_news *news, bool *stops);
-weft_status link_end(search_link *link, int trial, double seconds, const char *failed);
+weft_status link_end(search_link *link, const desk_ended *ended, const char *failed);

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "app/tune/search_state.h"
+#include "tune/space/space_rules.h"
 
 typedef enum optuna_op { OP_STUDY = 0, OP_TRIAL = 4, OP_STATE = 6, OP_SCORE = 7 } optuna_op;
 typedef enum optuna_state { OPTUNA_RUNNING, OPTUNA_COMPLETE, OPTUNA_PRUNED, OPTUNA_FAIL } optuna_state;
@@ -113,12 +114,16 @@ static void write_trial(const search_state *s, int trial, char *const *distribut
     write_time(&json, "datetime_start", now, s->desk.trial[trial].seconds);
     json_object(&json, "distributions");
     for (int d = 0; d < s->space.count; ++d) {
-        json_text(&json, s->space.dimension[d].name, distribution[d]);
+        if (space_is_active(&s->space, values, d)) {
+            json_text(&json, s->space.dimension[d].name, distribution[d]);
+        }
     }
     json_end(&json);
     json_object(&json, "params");
     for (int d = 0; d < s->space.count; ++d) {
-        json_real(&json, s->space.dimension[d].name, values[d]);
+        if (space_is_active(&s->space, values, d)) {
+            json_real(&json, s->space.dimension[d].name, values[d]);
+        }
     }
     json_end(&json);
     end_line(&json);

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/grow.h"
+#include "tune/space/space_rules.h"
 
 enum { FOLDERS_DEEP = 4 };
 
@@ -119,6 +120,10 @@ weft_status population_explore(search_desk *d, int trial, int source)
         const sched_change change = sched_explore(d->sched, trial, k);
         values[k] = changed(&d->space->dimension[k], values[k], &change);
     }
+    space_settle(d->space, values);
+    if (source >= 0 && !space_allows(d->space, values)) {
+        memcpy(values, d->trial[source].values, bytes); /* a step over a constraint is not taken */
+    }
     desk_descent *descent = &d->descent[d->descents];
     *descent = (desk_descent){.trial = trial, .source = source, .resource = sched_trial_at(d->sched, trial)->resource};
     WEFT_TRY(WEFT_NEW(&descent->values, d->space->count, WEFT_MEM_SEARCH));
@@ -137,7 +142,7 @@ void population_free(search_desk *d)
 
 weft_status population_write(const search_state *s)
 {
-    char path[FILE_PATH_MAX], text[SPACE_TEXT_MAX];
+    char path[FILE_PATH_MAX];
     file_writer writer;
     WEFT_TRY(file_path(path, "%s/lineage.csv", s->folder));
     WEFT_TRY(file_writer_open(path, &writer));
@@ -152,9 +157,7 @@ weft_status population_write(const search_state *s)
         if (descent->source >= 0) {
             fprintf(writer.stream, "%d", descent->source);
         }
-        for (int k = 0; k < s->space.count; ++k) {
-            fprintf(writer.stream, ",%s", space_value_text(&s->space.dimension[k], descent->values[k], text));
-        }
+        search_write_values(s, descent->values, writer.stream);
         fputc('\n', writer.stream);
     }
     return file_writer_commit(&writer);

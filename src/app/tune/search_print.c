@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text/append.h"
+#include "tune/space/space_rules.h"
 
 enum { TOLD = 5, TEXT_BYTES = 512 };
 
@@ -50,9 +51,12 @@ void search_say_values(const search_state *s, int trial, char *text, size_t byte
     char value[SPACE_TEXT_MAX];
     text[0] = '\0';
     for (int d = 0; d < s->space.count; ++d) {
+        const double *values = s->desk.trial[trial].values;
         const space_dimension *dimension = &s->space.dimension[d];
-        text_append(text, bytes, "%s%s %s", d > 0 ? ", " : "", dimension->name,
-                    space_value_text(dimension, s->desk.trial[trial].values[d], value));
+        if (space_is_active(&s->space, values, d)) {
+            text_append(text, bytes, "%s%s %s", text[0] != '\0' ? ", " : "", dimension->name,
+                        space_value_text(dimension, values[d], value));
+        }
     }
 }
 
@@ -152,10 +156,18 @@ static void write_objectives(const search_state *s, const search_front *front, i
     }
 }
 
+void search_write_values(const search_state *s, const double *values, FILE *out)
+{
+    char value[SPACE_TEXT_MAX];
+    for (int d = 0; d < s->space.count; ++d) {
+        const bool active = space_is_active(&s->space, values, d);
+        fprintf(out, ",%s", active ? space_value_text(&s->space.dimension[d], values[d], value) : "");
+    }
+}
+
 static weft_status write_csv(const search_state *s, const search_front *front)
 {
     file_writer writer;
-    char value[SPACE_TEXT_MAX];
     WEFT_TRY(begin_file(s, "summary.csv", &writer));
     FILE *out = writer.stream;
     fprintf(out, "trial,state,epochs,score,best_score,best_epoch,seconds,seed");
@@ -177,9 +189,7 @@ static weft_status write_csv(const search_state *s, const search_front *front)
         fprintf(out, ",%" PRId64 ",%.3f,%" PRIu64, isnan(t->best) ? 0 : search_epoch_of(s, t->best_resource),
                 own->seconds, own->seed + (uint64_t)option_int(s->options, OPT_SEED));
         write_objectives(s, front, i, out);
-        for (int d = 0; d < s->space.count; ++d) {
-            fprintf(out, ",%s", space_value_text(&s->space.dimension[d], own->values[d], value));
-        }
+        search_write_values(s, own->values, out);
         fputc(',', out);
         write_cell(out, own->failed);
         fputc('\n', out);
@@ -207,12 +217,16 @@ weft_status search_write_options(const search_state *s, int trial, const char *p
 static weft_status search_print(search_state *s, const search_front *front)
 {
     int best = -1;
+    searcher_leader leader;
     char text[TEXT_BYTES];
     search_tell(s, true);
-    WEFT_TRY(desk_best(&s->desk, &best));
+    WEFT_TRY(desk_best(&s->desk, &best, &leader));
     printf("%d trials: %d complete, %d paused, %d stopped, %d failed\n", s->desk.trials,
            search_count_state(s, SCHED_COMPLETED), search_count_state(s, SCHED_PAUSED),
            search_count_state(s, SCHED_STOPPED), search_count_state(s, SCHED_REMOVED));
+    if (s->desk.spent) {
+        printf("the budget is spent: --resume with a larger " FLAG_BUDGET_EPOCHS " or " FLAG_BUDGET_HOURS " goes on\n");
+    }
     if (s->seats > 1) {
         printf("ranks were idle for %.1f %% of the time\n", 100.0 * s->idle);
     }
@@ -230,6 +244,10 @@ static weft_status search_print(search_state *s, const search_front *front)
     printf("best: trial %d, %s %.6g at epoch %" PRId64 ": %s\n", best,
            s->objectives.kind[0] == 0 ? "validation score" : objective_name(&s->objectives, 0),
            search_measured(s, t->best), search_epoch_of(s, t->best_resource), text);
+    if (leader.runs > 1) {
+        printf("its configuration was trained %" PRId64 " times: mean score %.6g\n", leader.runs,
+               search_measured(s, -leader.score));
+    }
     if (s->population) {
         printf("its weights: %s/trial-%04d; settings that trials had, and whose weights: %s/lineage.csv; a page: weft "
                "report %s\n",
@@ -245,8 +263,9 @@ static weft_status search_print(search_state *s, const search_front *front)
 static weft_status write_files(search_state *s, const search_front *front)
 {
     char path[FILE_PATH_MAX];
+    searcher_leader leader;
     int best = -1;
-    WEFT_TRY(desk_best(&s->desk, &best));
+    WEFT_TRY(desk_best(&s->desk, &best, &leader));
     WEFT_TRY(write_csv(s, front));
     WEFT_TRY(search_write_page(s, front));
     WEFT_TRY(search_write_optuna(s));

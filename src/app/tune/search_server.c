@@ -42,7 +42,7 @@ static weft_status serve(link_server *server, const link_message *m, link_answer
     case CALL_REPORT:
         return counter_report(counter, &m->news, &answer->stops);
     case CALL_END:
-        return counter_end(counter, m->trial, m->number, m->failed ? m->words : NULL);
+        return counter_end(counter, &m->ended, m->failed ? m->words : NULL);
     }
     return weft_fail(WEFT_ERR_INTERNAL, "a group of ranks asks what there is not");
 }

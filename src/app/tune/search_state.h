@@ -87,6 +87,8 @@ int64_t search_epoch_of(const search_state *s, int64_t resource);
 const char *search_state_name(int state);
 int search_count_state(const search_state *s, sched_state state); /* trials in this state */
 void search_say_values(const search_state *s, int trial, char *text, size_t bytes);
+/* ",0.01,,32": cells of a row, empty where a dimension is not active. values [dimensions] */
+void search_write_values(const search_state *s, const double *values, FILE *out);
 typedef struct search_ranked {
     int trial;
     double best;

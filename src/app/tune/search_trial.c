@@ -6,14 +6,15 @@
 #include "app/tune/search_state.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "tune/space/space_rules.h"
 
 /* ---- options ----------------------------------------------------------------------------------------------------- */
 
 /* What the search says for each trial, or for itself. */
 static bool is_own(option_id id)
 {
-    static const option_id own[] = {OPT_RUN_DIR, OPT_RESUME,  OPT_MAX_HOURS, OPT_FORCE,
-                                    OPT_SEED,    OPT_DRY_RUN, OPT_QUIET,     OPTION_NONE};
+    static const option_id own[] = {OPT_RUN_DIR, OPT_RESUME,  OPT_MAX_HOURS, OPT_FORCE,  OPT_SEED,
+                                    OPT_RUNS,    OPT_DRY_RUN, OPT_QUIET,     OPTION_NONE};
     return option_id_listed(own, id);
 }
 
@@ -33,7 +34,9 @@ weft_status search_trial_options(const search_state *s, int trial, uint64_t seed
     }
     for (int d = 0; d < s->space.count; ++d) {
         const space_dimension *dimension = &s->space.dimension[d];
-        WEFT_TRY(option_assign(*options, dimension->name, space_value_text(dimension, values[d], text)));
+        if (space_is_active(&s->space, values, d)) {
+            WEFT_TRY(option_assign(*options, dimension->name, space_value_text(dimension, values[d], text)));
+        }
     }
     (void)snprintf(text, sizeof text, "%llu", (unsigned long long)(seed + (uint64_t)option_int(asked, OPT_SEED)));
     WEFT_TRY(option_assign(*options, "seed", text));

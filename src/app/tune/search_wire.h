@@ -8,9 +8,9 @@ typedef enum link_call { CALL_HELLO, CALL_NEXT, CALL_REPORT, CALL_END } link_cal
 /* What a seat sends; values of a configuration follow an answer to CALL_NEXT. */
 typedef struct link_message {
     uint8_t secret[LINK_SECRET_BYTES];
-    int32_t call, seat, trial;
-    double number; /* seconds */
+    int32_t call, seat;
     desk_news news;
+    desk_ended ended;
     bool failed, leaves;
     char words[DESK_WORDS];
 } link_message;

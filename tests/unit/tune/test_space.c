@@ -1,9 +1,12 @@
 /* Spaces: coordinates of values and back, what the reader makes of a file, and what it refuses, with line and cure.
  * */
 #include <math.h>
+#include <string.h>
 
 #include "support/test.h"
+#include "tune/search/searcher.h"
 #include "tune/space/space_read.h"
+#include "tune/space/space_rules.h"
 
 static void test_coordinates_give_the_values_back(void **state)
 {
@@ -97,10 +100,10 @@ static void test_what_is_wrong_or_ambiguous_is_refused(void **state)
         {"lr = {integer = [1.0, 8]}", "line 2, column 18: 1.0 is not written as a whole number"},
         {"lr = {range = [\"a\", 2.0]}", "a is no number; texts are for choice"},
         {"lr = {rang = [1.0, 2.0]}",
-         "unknown word \"rang\": range, log, integer, integer-log or choice, and prior: did "
-         "you mean range?"},
+         "unknown word \"rang\": range, log, integer, integer-log or choice, and prior or when: "
+         "did you mean range?"},
         {"lr = {range = [1.0, 2.0], log = [1.0, 2.0]}", "\"log\" is one too many"},
-        {"lr = {prior = 1.0}", "lr has a prior but no values"},
+        {"lr = {prior = 1.0}", "lr has no values"},
         {"lr = {range = [1.0, 2.0], prior = 3.0}", "the prior 3 is no value of the dimension"},
         {"lr = {choice = [\"a\", \"b\"], prior = \"c\"}", "the prior c is none of the choices"},
         {"lr = {choice = [\"a\", \"a\"]}", "the choice a stands twice"},
@@ -117,6 +120,16 @@ static void test_what_is_wrong_or_ambiguous_is_refused(void **state)
         {"lr = {log = [0.1, 1.0]}\nlr = {log = [0.1, 1.0]}", "line 3: lr: stands in the space twice"},
         {"a_b = {log = [0.1, 1.0]}\na-b = {log = [0.1, 1.0]}", "a-b: stands in the space twice"},
         {"", "no dimension: write [space]"},
+        {"h = {integer = [1, 8], when = {m = [\"a\"]}}", "line 2: h: when = {m = ...}: m is no dimension above it"},
+        {"h = {integer = [1, 8]}\ng = {range = [0.0, 1.0], when = {h = [1]}}", "line 3: g: when = {h = ...}: h is no choice"},
+        {"m = {choice = [\"a\", \"b\"]}\nh = {integer = [1, 8], when = {m = [\"c\"]}}", "c is none of its choices"},
+        {"m = {choice = [\"a\", \"b\"]}\nh = {integer = [1, 8], when = {m = [\"a\"], n = [1]}}", "a condition is of one choice"},
+        {"h = {integer = [1, 8]}\nconstraints = [\"h < 4\"]", "line 3: constraint \"h < 4\": expected <= or >="},
+        {"h = {integer = [1, 8]}\nconstraints = [\"g <= 4\"]", "g is neither a number nor a dimension above it"},
+        {"h = {integer = [1, 8]}\nconstraints = [\"h * <= 4\"]", "nothing is neither a number nor"},
+        {"h = {integer = [1, 8]}\nconstraints = [\"h <= 4 <= 5\"]", "expected its end, not \"<= 5\""},
+        {"m = {choice = [\"a\", \"b\"]}\nconstraints = [\"m <= 4\"]", "the choice a of m is no number"},
+        {"h = {integer = [1, 8]}\nconstraints = \"h <= 4\"", "line 3, column 15: expected '['"},
     };
     search_space space;
     char *rest, text[256];
@@ -130,12 +143,105 @@ static void test_what_is_wrong_or_ambiguous_is_refused(void **state)
     }
 }
 
+/* Every configuration of a small space, by hand: which is active, which is allowed. */
+static void test_conditions_and_constraints(void **state)
+{
+    (void)state;
+    static const char text[] = "[space]\n"
+                               "model = {choice = [\"gcn\", \"gat\", \"gatv2\"]}\n"
+                               "kind = {choice = [1, 10], when = {model = [\"gat\", 'gatv2']}}\n"
+                               "heads = {integer = [2, 4], when = {kind = [10]}}\n"
+                               "hidden = {integer = [1, 8]}\n"
+                               "constraints = [\"heads * hidden <= 8\", \"3 * kind>=hidden\"]\n";
+    search_space space;
+    char *rest;
+    ASSERT_OK(space_read("s.toml", text, sizeof text - 1, &space, &rest));
+    const uint64_t digest = space_digest(&space);
+    for (int model = 0; model < 3; model++) {
+        for (int kind = 0; kind < 2; kind++) {
+            for (int point = 0; point < 3 * 8; point++) {
+                const int heads = 2 + point / 8, hidden = 1 + point % 8;
+                double values[] = {model, kind, heads, hidden};
+                const bool has_kind = model > 0, has_heads = has_kind && kind == 1;
+                assert_true(space_is_active(&space, values, 0) && space_is_active(&space, values, 3));
+                assert_true(space_is_active(&space, values, 1) == has_kind);
+                assert_true(space_is_active(&space, values, 2) == has_heads);
+                const bool broken = (has_heads && heads * hidden > 8) || (has_kind && hidden > 3 * (kind == 1 ? 10 : 1));
+                assert_true(space_allows(&space, values) == !broken);
+                space_settle(&space, values);
+                assert_true(values[1] == (has_kind ? kind : 0) && values[2] == (has_heads ? heads : 2));
+                assert_true(space_allows(&space, values) == !broken);
+            }
+        }
+    }
+    space.constraint[0].less.factor[1] = 0;
+    assert_true(space_digest(&space) != digest);
+    space.constraint[0].less.factor[1] = 3;
+    space.dimension[1].when[1] = false;
+    assert_true(space_digest(&space) != digest);
+    weft_free(rest);
+    space_free(&space);
+}
+
+/* Suggestions of every kind keep to them, and a grid has each configuration that is left once: 8 of gcn, 2 x 3 with
+ * kind 1, 2 x (4 + 2 + 2) with kind 10. */
+static void test_searchers_keep_to_rules(void **state)
+{
+    (void)state;
+    static const char text[] = "[space]\n"
+                               "model = {choice = [\"gcn\", \"gat\", \"gatv2\"]}\n"
+                               "kind = {choice = [1, 10], when = {model = [\"gat\", \"gatv2\"]}}\n"
+                               "heads = {integer = [2, 4], when = {kind = [10]}}\n"
+                               "hidden = {integer = [1, 8]}\n"
+                               "constraints = [\"heads * hidden <= 8\", \"3 * kind >= hidden\"]\n";
+    enum { TRIALS = 30, DIMENSIONS = 4 };
+    search_space space;
+    char *rest;
+    ASSERT_OK(space_read("s.toml", text, sizeof text - 1, &space, &rest));
+    for (int kind = SEARCHER_AUTO; kind <= SEARCHER_GP; kind++) {
+        const searcher_desc desc = {.kind = (searcher_kind)kind, .seed = 5, .grid = 3};
+        searcher *s;
+        double seen[TRIALS + 1][DIMENSIONS];
+        int64_t trial;
+        int count = 0;
+        ASSERT_OK(searcher_open(&space, &desc, &s));
+        for (; count <= TRIALS; count++) {
+            ASSERT_OK(searcher_suggest(s, seen[count], &trial));
+            if (trial < 0) {
+                break;
+            }
+            double settled[DIMENSIONS];
+            memcpy(settled, seen[count], sizeof settled);
+            space_settle(&space, settled);
+            assert_memory_equal(settled, seen[count], sizeof settled);
+            assert_true(space_allows(&space, settled));
+            ASSERT_OK(searcher_report(s, trial, settled[3] - settled[0]));
+            for (int i = 0; i < count && kind == SEARCHER_GRID; i++) {
+                assert_memory_not_equal(seen[i], seen[count], sizeof settled);
+            }
+        }
+        assert_int_equal(count, kind == SEARCHER_GRID ? TRIALS : TRIALS + 1);
+        searcher_close(s);
+    }
+    const searcher_desc grid = {.kind = SEARCHER_GRID, .grid = 3};
+    assert_int_equal(searcher_grid_points(&space, &grid, 1000), TRIALS);
+    assert_int_equal(searcher_grid_points(&space, &grid, 7), 7);
+    searcher *none;
+    ASSERT_OK(space_add_constraint(&space, "hidden >= 9"));
+    ASSERT_STATUS(searcher_open(&space, &grid, &none), WEFT_ERR_USAGE);
+    ASSERT_MESSAGE("leave none of");
+    weft_free(rest);
+    space_free(&space);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_coordinates_give_the_values_back),
         cmocka_unit_test(test_a_file_is_read),
         cmocka_unit_test(test_what_is_wrong_or_ambiguous_is_refused),
+        cmocka_unit_test(test_conditions_and_constraints),
+        cmocka_unit_test(test_searchers_keep_to_rules),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,83 @@
+#!/bin/bash
+# What a search may choose and spend: settings that belong to others, constraints, several seeds a configuration, budgets of epochs and of
+# hours of ranks.
+# needs: mpirun
+# trees: release
+set -u
+weft=$1
+source_dir=$2
+. "$source_dir/tests/support/script.sh"
+need mpirun
+need python3
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+
+cat >space.toml <<'TOML'
+[space]
+model = {choice = ["gcn", "gat"]}
+heads = {choice = [1, 2, 4], when = {model = ["gat"]}}
+hidden = {choice = [4, 8, 16]}
+lr = {choice = [0.01, 0.05]}
+constraints = ["heads * hidden <= 16"]
+TOML
+how=(space.toml --data synth:quickstart,scale=0.02 --pin off --threads 1 --calibrate never --quiet)
+
+# All configurations: 3 x 2 of gcn, and 2 x (3 + 2 + 1) of gat.
+ok "$weft" tune "${how[@]}" --epochs 3 --scheduler fifo --searcher grid --run-dir grid
+python3 - <<'PY' || fail "a grid is not what conditions and constraints leave"
+import csv
+rows = list(csv.DictReader(open("grid/summary.csv")))
+assert len(rows) == 18 and len({(r["model"], r["heads"], r["hidden"], r["lr"]) for r in rows}) == 18
+for r in rows:
+    assert (r["heads"] == "") == (r["model"] == "gcn")
+    assert r["model"] == "gcn" or int(r["heads"]) * int(r["hidden"]) <= 16
+PY
+python3 - <<'PY' || fail "a trial has other options than its row"
+import csv, json
+for r in csv.DictReader(open("grid/summary.csv")):
+    options = json.load(open(f"grid/trial-{int(r['trial']):04d}/run.json"))["options"]
+    assert options["heads"]["value"] == (r["heads"] or "8"), options["heads"]  # 8: as nobody says it
+PY
+
+# Every configuration has three seeds, and the best one is that of the best mean.
+ok "$weft" tune "${how[@]}" --epochs 3 --scheduler fifo --searcher random --runs 3 --trials 15 --repeat-share 0 --run-dir seeds
+grep -q "was trained [36] times: mean score" out || fail "nothing says how often the best one was trained: $(cat out)"
+cp out seeds.out
+ok ranks 2 "$weft" tune "${how[@]}" --epochs 3 --scheduler fifo --searcher random --runs 3 --trials 15 --repeat-share 0 --ranks-per-trial 1 --run-dir pairs
+cmp <(cut -d, -f1,8- seeds/summary.csv) <(cut -d, -f1,8- pairs/summary.csv) || fail "two groups of ranks train other configurations"
+python3 - <<'PY' || fail "seeds of a configuration are not what was asked, or not the best mean wins"
+import csv, re
+rows = list(csv.DictReader(open("seeds/summary.csv")))
+config = lambda r: (r["model"], r["heads"], r["hidden"], r["lr"])
+for i in range(0, 15, 3):
+    assert len({config(r) for r in rows[i : i + 3]}) == 1 and len({r["seed"] for r in rows[i : i + 3]}) == 3
+scores = {}
+for r in rows:
+    scores.setdefault(config(r), []).append(float(r["best_score"]))
+best = max(scores, key=lambda c: sum(scores[c]) / len(scores[c]))
+out = open("seeds.out").read()
+said = int(re.search(r"^best: trial (\d+)", out, re.M)[1])
+mean = float(re.search(r"mean score (\S+)", out)[1])
+assert config(rows[said]) == best and abs(mean - sum(scores[best]) / len(scores[best])) < 1e-5, (said, mean, scores)
+PY
+refused 2 "to the end" "$weft" tune "${how[@]}" --runs 3 --run-dir no
+
+# Budgets: no part begins when they are spent, and a larger one goes on as if it had been there from the start.
+epochs() { awk -F, 'NR > 1 { s += $3 } END { print s }' "$1/summary.csv"; }
+long=("${how[@]}" --epochs 9 --searcher random)
+ok "$weft" tune "${long[@]}" --budget-epochs 60 --run-dir whole
+ok "$weft" tune "${long[@]}" --budget-epochs 25 --run-dir parts
+grep -q "the budget is spent" out || fail "nothing says that the budget is spent: $(cat out)"
+spent=$(epochs parts)
+[ "$spent" -ge 25 ] && [ "$spent" -lt 34 ] || fail "a budget of 25 epochs took $spent"
+ok "$weft" tune "${long[@]}" --budget-epochs 60 --run-dir parts --resume
+cmp <(cut -d, -f1-6,8- whole/summary.csv) <(cut -d, -f1-6,8- parts/summary.csv) || fail "a larger budget goes on otherwise"
+ok ranks 2 "$weft" tune "${long[@]}" --budget-rank-hours 1e-4 --run-dir hours
+python3 - <<'PY' || fail "hours of ranks are not counted"
+import json
+ends = [json.loads(l) for l in open("hours/trials.jsonl") if '"end"' in l]
+hours = [e["seconds"] * e["ranks"] / 3600 for e in ends]
+assert all(e["ranks"] == 2 for e in ends) and sum(hours[:-1]) < 1e-4 <= sum(hours), hours
+PY
+echo "passed"
