@@ -37,7 +37,7 @@ class TrainOptions(TypedDict, total=False):
         networks of two layers), sgc (hops and one linear map), or mlp (no graph); images: lenet, mlp, resnet-20, -32,
         -44, -56, -9, -18, -50, wide-resnet-28-K, alexnet, or a network of your own (docs/networks.md); auto by their
         size; tables: trees, boosted one an epoch; tables of clicks: lr, fm, wide-deep, deepfm, dcn, dcn-v2, dlrm,
-        xdeepfm, or parts of your own choice (--click-parts)
+        xdeepfm, parts of your own choice (--click-parts), or a file of layers, my.net
     batch_size: 1 to 1000000000; default 128
         samples of a step, over all ranks together
     shard_by: default random
@@ -535,6 +535,9 @@ class TrainOptions(TypedDict, total=False):
     click_parts: default fm,deep
         --model parts: what stands beside linear weights: fm (pairs of fields), deep (--mlp), crossed and matrix
         (--crosses, by a vector or a matrix a layer), cin (--cin), dots (--bottom, dot products, --mlp)
+    click_layers: default none
+        of --model FILE.net for a table of clicks: the layers, with ; between them, instead of reading the file; run
+        folders, checkpoints and weft export keep them so, and the file may move or change
     width: 1 to 4096; default 16
         numbers of a row of embeddings
     mlp: default auto
@@ -808,6 +811,7 @@ class TrainOptions(TypedDict, total=False):
     ndcg_at: int
     rank_truncation: int
     click_parts: str
+    click_layers: str
     width: int
     mlp: str
     mlp_dropout: float
