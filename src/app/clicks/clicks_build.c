@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/integer/integers.h"
 #include "base/log.h"
+#include "embed/plan/embed_plan.h"
 #include "embed/rows/row_store.h"
 #include "table/table_options.def"
 #include "train/batch/batch_order.h"
@@ -175,6 +176,8 @@ static weft_status plan_memory(workload *work)
     memory_plan_add(memory, "rows of embeddings", (uint64_t)rows);
     memory_plan_add(memory, "batches",
                     (uint64_t)click_source_bytes(&job->rows, samples, (int)loaders, job->table_desc.ahead));
+    memory_plan_add(memory, "keys, rows and messages of a batch",
+                    (uint64_t)embed_batch_bytes(&job->table_desc, ranks, click_rows_most(&job->rows, samples)));
     memory_plan_add(memory, "answers of an evaluation", (uint64_t)(answers_bytes(job->rows.evaluated, ranks)));
     memory_plan_add(memory, "model", (uint64_t)click_model_bytes(context->hal, &job->desc));
     memory_plan_sum(memory);
