@@ -59,6 +59,7 @@ static int64_t columns_of_z(const click_model_desc *desc)
 
 static weft_status cin_declare(param_store *params, const click_model_desc *desc, void **self)
 {
+    const char *name = click_name_of(desc, "cin");
     cin_part *part = NULL;
     WEFT_TRY(WEFT_NEW_ZERO(&part, 1, WEFT_MEM_GENERAL));
     *self = part;
@@ -67,11 +68,14 @@ static weft_status cin_declare(param_store *params, const click_model_desc *desc
     for (int k = 0; k < desc->cin.layers; ++k) {
         const int64_t maps = desc->cin.size[k], in = maps_before(desc, k) * desc->fields;
         part->weight[k] = param_add_block(params, PARAM_GROUP_DECAY, maps, in);
-        WEFT_TRY(param_add(params, part->weight[k], 0, 0, maps, in, param_glorot(in, maps), "cin.%d.weight", k));
+        WEFT_TRY(param_add(params, part->weight[k], 0, 0, maps, in, param_glorot(in, maps), "%s.%d.weight", name, k));
+    }
+    if (desc->place.open) {
+        return WEFT_OK;
     }
     const int64_t maps = all_maps(desc);
     part->out = param_add_block(params, PARAM_GROUP_DECAY, 1, maps);
-    return param_add(params, part->out, 0, 0, 1, maps, param_fan_uniform(maps), "cin.out.weight");
+    return param_add(params, part->out, 0, 0, 1, maps, param_fan_uniform(maps), "%s.out.weight", name);
 }
 
 /* A matrix of this part; with `trains` only where backward passes happen. */
@@ -302,27 +306,37 @@ static weft_status cin_forward(void *self, const click_pass *pass)
     for (int k = 0; k < part->desc->cin.layers; ++k) {
         WEFT_TRY(train_need(pass->pass, part->weight[k]));
     }
-    WEFT_TRY(train_need(pass->pass, part->out));
     click_each_sample(hal, pass->samples, turn, &rows);
     ACTIVITY_TRY(ACTIVITY_INTERACT, each_block(part, pass, block_forward));
     click_each_sample(hal, pass->samples, sum_maps, &rows);
+    if (part->desc->place.open) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(train_need(pass->pass, part->out));
     const weft_tensor out = param_value(part->params, part->out);
     const weft_tensor sum = tensor_view(&part->sum, 0, pass->samples, 0, part->sum.cols);
     weft_tensor logits = pass->logits;
     return tensor_gemm(&(tensor_product){.a = &sum, .b = &out, .trans_b = true, .beta = 1.0}, &logits);
 }
 
+/* Gradients of the weights of sums, and of the sums. */
+static weft_status out_backward(const cin_part *part, const click_pass *pass)
+{
+    const weft_tensor out = param_value(part->params, part->out);
+    const weft_tensor sum = tensor_view(&part->sum, 0, pass->samples, 0, part->sum.cols);
+    weft_tensor dsum = tensor_view(&part->dsum, 0, pass->samples, 0, part->sum.cols);
+    weft_tensor dout = param_grad(part->params, part->out);
+    WEFT_TRY(tensor_gemm(&(tensor_product){.a = &pass->logits, .b = &sum, .trans_a = true}, &dout));
+    WEFT_TRY(train_ready(pass->pass, part->out));
+    return tensor_gemm(&(tensor_product){.a = &pass->logits, .b = &out}, &dsum);
+}
+
 static weft_status cin_backward(void *self, const click_pass *pass, double beta)
 {
     cin_part *part = self;
-    const weft_tensor out = param_value(part->params, part->out);
-    const weft_tensor sum = tensor_view(&part->sum, 0, pass->samples, 0, part->sum.cols);
-    weft_tensor dsum = tensor_view(&part->dsum, 0, pass->samples, 0, part->sum.cols), dx = pass->dx;
-    weft_tensor dout = param_grad(part->params, part->out);
+    weft_tensor dx = pass->dx;
     WEFT_TRY(beta == 0.0 ? tensor_zero(&dx) : WEFT_OK);
-    WEFT_TRY(tensor_gemm(&(tensor_product){.a = &pass->logits, .b = &sum, .trans_a = true}, &dout));
-    WEFT_TRY(train_ready(pass->pass, part->out));
-    WEFT_TRY(tensor_gemm(&(tensor_product){.a = &pass->logits, .b = &out}, &dsum));
+    WEFT_TRY(part->desc->place.open ? WEFT_OK : out_backward(part, pass));
     WEFT_TRY(tensor_zero(&part->dfield));
     for (int k = 0; k < part->desc->cin.layers && pass->samples == 0; ++k) {
         weft_tensor dweight = param_grad(part->params, part->weight[k]);
@@ -334,6 +348,13 @@ static weft_status cin_backward(void *self, const click_pass *pass, double beta)
     }
     click_each_sample(part->params->hal, pass->samples, turn_back, &(cin_rows){.part = part, .pass = pass});
     return WEFT_OK;
+}
+
+static void cin_last(const void *self, int64_t samples, weft_tensor *y, weft_tensor *dy)
+{
+    const cin_part *part = self;
+    *y = tensor_view(&part->sum, 0, samples, 0, part->sum.cols);
+    *dy = tensor_view(&part->dsum, 0, part->dsum.rows > 0 ? samples : 0, 0, part->dsum.cols);
 }
 
 static void cin_destroy(void *self)
@@ -354,4 +375,5 @@ const click_part_ops CLICK_CIN_PART = {.declare = cin_declare,
                                        .forward = cin_forward,
                                        .backward = cin_backward,
                                        .destroy = cin_destroy,
+                                       .last = cin_last,
                                        .bytes = cin_bytes};

@@ -3,8 +3,12 @@
 
 static click_mlp_need deep_need(const click_model_desc *desc)
 {
-    return (click_mlp_need){
-        .name = "deep", .sizes = &desc->mlp, .inputs = click_inputs(desc), .out = true, .dropout = desc->dropout};
+    return (click_mlp_need){.name = click_name_of(desc, "deep"),
+                            .sizes = &desc->mlp,
+                            .inputs = click_inputs(desc),
+                            .out = !desc->place.open,
+                            .dropout = desc->dropout,
+                            .first_mask = desc->place.first_mask};
 }
 
 static weft_status deep_declare(param_store *params, const click_model_desc *desc, void **self)
@@ -32,6 +36,12 @@ static weft_status deep_backward(void *self, const click_pass *pass, double beta
     return click_mlp_backward(self, pass, beta, &dx);
 }
 
+static void deep_last(const void *self, int64_t samples, weft_tensor *y, weft_tensor *dy)
+{
+    *y = click_mlp_last(self, samples);
+    *dy = click_mlp_dlast(self, samples);
+}
+
 static void deep_destroy(void *self)
 {
     if (self != NULL) {
@@ -52,4 +62,5 @@ const click_part_ops CLICK_DEEP_PART = {.declare = deep_declare,
                                         .forward = deep_forward,
                                         .backward = deep_backward,
                                         .destroy = deep_destroy,
+                                        .last = deep_last,
                                         .bytes = deep_bytes};

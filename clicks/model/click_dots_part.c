@@ -95,6 +95,7 @@ static click_dots dots_of(const dots_part *part, const click_pass *pass, const w
                         .field = pass->x.data,
                         .dfield = pass->dx.data,
                         .ld_field = pass->x.ld,
+                        .ld_dfield = pass->dx.ld,
                         .y = part->y.data,
                         .dy = part->dy.data,
                         .ld_y = part->y.ld,

@@ -35,21 +35,21 @@ typedef struct click_dots {
     int64_t ld_first;
     const float *field; /* [samples, fields * width] */
     float *dfield;      /* written */
-    int64_t ld_field;
+    int64_t ld_field, ld_dfield;
     float *y; /* [samples, width + pairs]: first, then (1, 0) (2, 0) (2, 1) (3, 0) ... */
     const float *dy;
     int64_t ld_y;
     float *scratch; /* [threads, click_dots_scratch] */
 } click_dots;
 
-/* y = x0 * p + x, and back: dp = dy * x0, dx0 += dy * p; all [samples, cols] without gaps but x0 and dx0. */
+/* y = x0 * p + x, and back: dp = dy * x0, dx0 += dy * p; all [samples, cols] without gaps but x, x0 and dx0. */
 typedef struct click_cross {
     int64_t cols;
     const float *x0, *x, *p;
     float *y;
     const float *dy;
     float *dp, *dx0;
-    int64_t ld_x0;
+    int64_t ld_x, ld_x0;
 } click_cross;
 
 /* z[r, i * fields + j] = map[r, i] * field[r, j] of rows r, and back from dz. */

@@ -206,7 +206,7 @@ static void take_pairs(const dots_room *room, const click_dots *a, const float *
 static float *gradient_at(const click_dots *a, int64_t sample, int64_t i)
 {
     const int64_t first = a->has_first ? 1 : 0;
-    return i < first ? a->dfirst + sample * a->ld_first : a->dfield + sample * a->ld_field + (i - first) * a->width;
+    return i < first ? a->dfirst + sample * a->ld_first : a->dfield + sample * a->ld_dfield + (i - first) * a->width;
 }
 
 /* The first `count` numbers of a vector, at most. */
@@ -261,7 +261,7 @@ static void dots_backward(const click_dots *a, int64_t begin, int64_t end, float
 static void cross(const click_cross *a, int64_t begin, int64_t end)
 {
     for (int64_t s = begin; s < end; ++s) {
-        const float *restrict x0 = a->x0 + s * a->ld_x0, *restrict x = a->x + s * a->cols;
+        const float *restrict x0 = a->x0 + s * a->ld_x0, *restrict x = a->x + s * a->ld_x;
         const float *restrict p = a->p + s * a->cols;
         float *restrict y = a->y + s * a->cols;
 #pragma omp simd

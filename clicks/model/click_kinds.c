@@ -23,6 +23,7 @@ const click_kind_row *click_kind_of(click_kind kind)
     return &rows[kind];
 }
 
+/* CLICK_PART_NET has no word. */
 static const char *const PART_WORD[CLICK_PART_KINDS] = {[CLICK_PART_CIN] = "cin",
                                                         [CLICK_PART_MATRIX] = "matrix",
                                                         [CLICK_PART_CROSSED] = "crossed",
@@ -37,7 +38,7 @@ static bool *find_part(click_kind_row *row, const char *word, size_t bytes)
         return &row->fm;
     }
     for (int p = 0; p < CLICK_PART_KINDS; ++p) {
-        if (bytes == strlen(PART_WORD[p]) && memcmp(word, PART_WORD[p], bytes) == 0) {
+        if (PART_WORD[p] != NULL && bytes == strlen(PART_WORD[p]) && memcmp(word, PART_WORD[p], bytes) == 0) {
             return &row->part[p];
         }
     }

@@ -35,13 +35,14 @@
 #include "clicks/click_choices.h"
 
 /* Parts that have parameters of their own, in the order of the forward pass. Backward goes from the last to the first,
- * and the first part that it meets writes the gradient of x, to which the others add: deep or dots. */
+ * and the first part that it meets writes the gradient of x, to which the others add: deep, dots or net. */
 typedef enum click_part_kind {
     CLICK_PART_CIN,
     CLICK_PART_MATRIX,
     CLICK_PART_CROSSED,
     CLICK_PART_DEEP,
     CLICK_PART_DOTS,
+    CLICK_PART_NET, /* layers of the user's own: click_net.h; with no other part */
     CLICK_PART_KINDS
 } click_part_kind;
 

@@ -1,6 +1,7 @@
 /*
  * clicks/model/click_matrix.c: crosses by a matrix a layer (DCN-v2): x_l+1 = x_0 * (W_l x_l + b_l) + x_l, and x_L . w
- * adds to the logit. Memory of a sample: 2 L + 2 vectors. R. Wang et al.: DCN V2. WWW 2021, arXiv 2008.13535.
+ * adds to the logit; where the part is open, others read x_L.
+ * Memory of a sample: 2 L + 2 vectors. R. Wang et al.: DCN V2. WWW 2021, arXiv 2008.13535.
  */
 #include "clicks/model/click_part.h"
 #include "train/activities.h"
@@ -18,6 +19,7 @@ typedef struct matrix_part {
 static weft_status matrix_declare(param_store *params, const click_model_desc *desc, void **self)
 {
     const int64_t inputs = click_inputs(desc);
+    const char *name = click_name_of(desc, "matrix");
     matrix_part *part = NULL;
     WEFT_TRY(WEFT_NEW_ZERO(&part, 1, WEFT_MEM_GENERAL));
     *self = part;
@@ -27,14 +29,17 @@ static weft_status matrix_declare(param_store *params, const click_model_desc *d
         train_linear *map = &part->map[l];
         *map = (train_linear){.params = params, .transposed = true};
         map->weight = param_add_block(params, PARAM_GROUP_DECAY, inputs, inputs);
-        WEFT_TRY(
-            param_add(params, map->weight, 0, 0, inputs, inputs, param_glorot(inputs, inputs), "matrix.%d.weight", l));
+        WEFT_TRY(param_add(params, map->weight, 0, 0, inputs, inputs, param_glorot(inputs, inputs), "%s.%d.weight",
+                           name, l));
         map->bias = param_add_block(params, PARAM_GROUP_NO_DECAY, 1, inputs);
-        WEFT_TRY(param_add_tensor(params, map->bias, 1, &inputs, param_constant(0.0), "matrix.%d.bias", l));
+        WEFT_TRY(param_add_tensor(params, map->bias, 1, &inputs, param_constant(0.0), "%s.%d.bias", name, l));
+    }
+    if (desc->place.open) {
+        return WEFT_OK;
     }
     part->out = (train_linear){.params = params, .bias = LINEAR_NO_BLOCK, .transposed = true};
     part->out.weight = param_add_block(params, PARAM_GROUP_DECAY, 1, inputs);
-    return param_add(params, part->out.weight, 0, 0, 1, inputs, param_fan_uniform(inputs), "matrix.out.weight");
+    return param_add(params, part->out.weight, 0, 0, 1, inputs, param_fan_uniform(inputs), "%s.out.weight", name);
 }
 
 static weft_status new_values(const matrix_part *part, bool wanted, weft_tensor *t)
@@ -88,8 +93,13 @@ static weft_status layer_forward(matrix_part *part, const click_pass *pass, int 
     const train_linear *map = &part->map[l];
     const weft_tensor x = input_of(part, pass, l), bias = param_value(map->params, map->bias);
     weft_tensor p = rows_of(&part->p[l], pass);
-    const click_cross cross = {
-        .cols = x.cols, .x0 = pass->x.data, .ld_x0 = pass->x.ld, .x = x.data, .p = p.data, .y = part->y[l].data};
+    const click_cross cross = {.cols = x.cols,
+                               .x0 = pass->x.data,
+                               .ld_x0 = pass->x.ld,
+                               .x = x.data,
+                               .ld_x = x.ld,
+                               .p = p.data,
+                               .y = part->y[l].data};
     WEFT_TRY(linear_need(map, pass->pass));
     ACTIVITY_TRY(ACTIVITY_LINEAR, linear_forward(map, &(linear_rows){.x = &x}, &bias, 0.0, &p));
     activity_begin(ACTIVITY_INTERACT);
@@ -103,6 +113,9 @@ static weft_status matrix_forward(void *self, const click_pass *pass)
     matrix_part *part = self;
     for (int l = 0; l < part->desc->crosses; ++l) {
         WEFT_TRY(layer_forward(part, pass, l));
+    }
+    if (part->desc->place.open) {
+        return WEFT_OK;
     }
     const weft_tensor last = input_of(part, pass, part->desc->crosses);
     weft_tensor logits = pass->logits;
@@ -129,7 +142,9 @@ static weft_status matrix_backward(void *self, const click_pass *pass, double be
     if (beta == 0.0) {
         WEFT_TRY(tensor_zero(&dx));
     }
-    ACTIVITY_TRY(ACTIVITY_LINEAR, map_backward(&part->out, pass, &last, &pass->logits, 0.0, &g));
+    if (!part->desc->place.open) {
+        ACTIVITY_TRY(ACTIVITY_LINEAR, map_backward(&part->out, pass, &last, &pass->logits, 0.0, &g));
+    }
     for (int l = part->desc->crosses - 1; l >= 0; --l) {
         const weft_tensor x = input_of(part, pass, l);
         const click_cross cross = {.cols = x.cols,
@@ -146,6 +161,14 @@ static weft_status matrix_backward(void *self, const click_pass *pass, double be
     }
     ACTIVITY_TRY(ACTIVITY_ELEMENTWISE, tensor_axpby(1.0, &g, 1.0, &dx));
     return WEFT_OK;
+}
+
+static void matrix_last(const void *self, int64_t samples, weft_tensor *y, weft_tensor *dy)
+{
+    const matrix_part *part = self;
+    const weft_tensor *last = &part->y[part->desc->crosses - 1];
+    *y = tensor_view(last, 0, samples, 0, last->cols);
+    *dy = tensor_view(&part->g, 0, part->g.rows > 0 ? samples : 0, 0, part->g.cols);
 }
 
 static void matrix_destroy(void *self)
@@ -166,4 +189,5 @@ const click_part_ops CLICK_MATRIX_PART = {.declare = matrix_declare,
                                           .forward = matrix_forward,
                                           .backward = matrix_backward,
                                           .destroy = matrix_destroy,
+                                          .last = matrix_last,
                                           .bytes = matrix_bytes};

@@ -12,11 +12,10 @@
 const weft_activity ACTIVITY_ROWS[1] = {{.text = "rows of embeddings", .kind = ACTIVITY_COMPUTES}};
 const weft_activity ACTIVITY_INTERACT[1] = {{.text = "interactions", .kind = ACTIVITY_COMPUTES}};
 
-static const click_part_ops *const PART[CLICK_PART_KINDS] = {[CLICK_PART_CIN] = &CLICK_CIN_PART,
-                                                             [CLICK_PART_MATRIX] = &CLICK_MATRIX_PART,
-                                                             [CLICK_PART_CROSSED] = &CLICK_CROSSED_PART,
-                                                             [CLICK_PART_DEEP] = &CLICK_DEEP_PART,
-                                                             [CLICK_PART_DOTS] = &CLICK_DOTS_PART};
+static const click_part_ops *const PART[CLICK_PART_KINDS] = {
+    [CLICK_PART_CIN] = &CLICK_CIN_PART,         [CLICK_PART_MATRIX] = &CLICK_MATRIX_PART,
+    [CLICK_PART_CROSSED] = &CLICK_CROSSED_PART, [CLICK_PART_DEEP] = &CLICK_DEEP_PART,
+    [CLICK_PART_DOTS] = &CLICK_DOTS_PART,       [CLICK_PART_NET] = &CLICK_NET_PART};
 
 enum { NO_BLOCK = -1 };
 
@@ -45,9 +44,9 @@ int click_model_width(click_kind kind, int width)
     return click_kind_of(kind)->vectors ? width : 0;
 }
 
-bool click_model_linear(click_kind kind)
+bool click_model_linear(const click_model_desc *desc)
 {
-    return click_kind_of(kind)->linear;
+    return click_row_of(desc)->linear;
 }
 
 static bool has_parts(const click_kind_row *kind)
@@ -76,10 +75,10 @@ bool click_model_squares(const click_model_desc *desc)
     return desc->bags && click_row_of(desc)->fm && !takes_sums(desc);
 }
 
-static const char *word_of(click_kind kind)
+static const char *word_of(const click_model_desc *desc)
 {
     static const char *const words[] = {CLICK_MODELS(CHOICE_NAME)};
-    return words[kind];
+    return desc->net != NULL ? desc->net->name : words[desc->kind];
 }
 
 /* Columns of x. */
@@ -357,7 +356,7 @@ static weft_status create(click_model *model)
                model->hal->name);
     WEFT_CHECK(!model->desc.training || model->desc.schedule != NULL, WEFT_ERR_INTERNAL,
                "rows of embeddings have no learning rate");
-    WEFT_TRY(click_check_desc(&model->desc, word_of(model->desc.kind)));
+    WEFT_TRY(click_check_desc(&model->desc, word_of(&model->desc)));
     WEFT_TRY(declare(model));
     return create_values(model);
 }
@@ -379,8 +378,11 @@ weft_status click_model_create(weft_hal *hal, weft_comm *comm, const click_model
         click_model_destroy(model);
         return status;
     }
-    model->interface = (train_model){
-        .name = word_of(desc->kind), .self = model, .params = &model->params, .forward = forward, .backward = backward};
+    model->interface = (train_model){.name = word_of(&model->desc),
+                                     .self = model,
+                                     .params = &model->params,
+                                     .forward = forward,
+                                     .backward = backward};
     *out = model;
     return WEFT_OK;
 }

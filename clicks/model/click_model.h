@@ -21,24 +21,24 @@
 #include "base/trace/activity.h"
 #include "clicks/click_batch.h"
 #include "clicks/model/click_kinds.h"
+#include "clicks/model/click_net.h"
 #include "train/lr_schedule.h"
 #include "train/model.h"
 
-enum {
-    CLICK_LAYERS_MOST = 16,     /* of an MLP, of CIN, of crosses */
-    CLICK_LAYER_SIZE = 1 << 20, /* most outputs of a layer */
-    CLICK_SIZES_BYTES = 12 * CLICK_LAYERS_MOST
-};
-
-/* Sizes of layers, from the first. */
-typedef struct click_sizes {
-    int layers;
-    int64_t size[CLICK_LAYERS_MOST];
-} click_sizes;
+/* A part in a network of the user's own (click_net_part.c): zeros for parts that stand in a model by themselves. */
+typedef struct click_place {
+    const char *name;    /* of its parameters; NULL: the part's usual one */
+    bool open;           /* layers read its last values: no weights add these to the logit */
+    uint32_t first_mask; /* layer l of it drops by the masks of layer first_mask + l of the model */
+} click_place;
 
 typedef struct click_model_desc {
     click_kind kind;
     click_kind_row own; /* of CLICK_PARTS: out of click_read_parts */
+    /* A network of the user's own, after click_net_fit, which must outlive the model: the kind is CLICK_PARTS, with
+     * linear weights where the network has `wide`, and with the part CLICK_PART_NET alone. NULL: none */
+    const click_net *net;
+    click_place place;
     int fields;
     int64_t numbers;
     int width;          /* of the table's rows; lr: 0 */
@@ -63,13 +63,9 @@ typedef struct click_model click_model;
 extern const weft_activity ACTIVITY_ROWS[1];     /* rows of embeddings: look-ups, exchanges and updates */
 extern const weft_activity ACTIVITY_INTERACT[1]; /* interactions of fields */
 
-/* "400,400,400"; "" is no layer. flag: the option's name for messages. WEFT_ERR_USAGE: no list of sizes from 1 to
- * CLICK_LAYER_SIZE, or of more than CLICK_LAYERS_MOST. */
-weft_status click_read_sizes(const char *flag, const char *text, click_sizes *sizes);
-
 /* What a table of embeddings keeps for a model of this kind: numbers of a row, and whether one more for `linear`. */
 int click_model_width(click_kind kind, int width);
-bool click_model_linear(click_kind kind);
+bool click_model_linear(const click_model_desc *desc);
 /* Returns true if the table gives squares, too (embed_desc): pairs of ids are more than pairs of fields. */
 bool click_model_squares(const click_model_desc *desc);
 

@@ -47,7 +47,7 @@ weft_status click_check_desc(const click_model_desc *desc, const char *word)
     WEFT_CHECK(desc->fields >= 1 && desc->numbers >= 0 && desc->samples >= 0, WEFT_ERR_INTERNAL,
                "a model of %d fields, %lld numbers and %lld samples", desc->fields, (long long)desc->numbers,
                (long long)desc->samples);
-    WEFT_CHECK(desc->kind != CLICK_PARTS || (kind->linear && kind->vectors), WEFT_ERR_USAGE,
+    WEFT_CHECK(desc->kind != CLICK_PARTS || desc->net != NULL || (kind->linear && kind->vectors), WEFT_ERR_USAGE,
                "%s: nobody has named the parts of the model", word);
     WEFT_CHECK(kind->vectors ? desc->width >= 1 : desc->width == 0, WEFT_ERR_INTERNAL, "%s: rows of width %d", word,
                desc->width);

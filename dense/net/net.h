@@ -22,10 +22,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "base/status.h"
+#include "base/text/layer_words.h"
 
 enum {
-    NET_NAME_BYTES = 64,
+    NET_NAME_BYTES = LAYER_NAME_BYTES,
     NET_ORIGIN_BYTES = 256,
     NET_LAYERS_MAX = 4096,
     NET_TEXT_MAX = 1 << 20,

@@ -207,3 +207,40 @@ double embed_des_saving(const embed_counts *c, int stride, int64_t columns)
     const int64_t server = embed_server_bytes(c, stride);
     return server > 0 ? 1 - des / (double)server : 0;
 }
+
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+/* Bytes of a key. */
+enum {
+    IN_INDEX = 48,  /* bag_index */
+    IN_STORE = 8,   /* its row's number */
+    IN_ROUTE = 20,  /* route_batch: key, sightings, place */
+    ON_ITS_WAY = 8, /* its owner, and its place in the message */
+    SENT_KEY = 16
+};
+
+int64_t embed_batch_bytes(const embed_desc *desc, int ranks, int64_t most)
+{
+    const int64_t row = (desc->width + desc->linear) * (int64_t)sizeof(float), all = ranks;
+    const int64_t own = IN_INDEX + row; /* and the gradient */
+    const int64_t owned = IN_STORE + IN_ROUTE + row;
+    if (ranks == 1) {
+        return most * (own + owned);
+    }
+    switch (desc->mode) {
+    case EMBED_DES: /* sums of the samples of all ranks, their gradients, and both in messages */
+        return most * (own + owned + 2 * SENT_KEY + 2 * row + 3 * all * row);
+    case EMBED_COLUMNS: /* the keys of all ranks, and some columns */
+        return most * (all * (IN_INDEX + IN_STORE + 2 * SENT_KEY) + 5 * row);
+    case EMBED_REPLICATE: {
+        const int64_t others = all * (IN_INDEX + owned + SENT_KEY + row);
+        return most *
+               (own + ON_ITS_WAY + SENT_KEY + row + others + (desc->ahead ? IN_INDEX + all * (IN_INDEX + owned) : 0));
+    }
+    default: {
+        const int64_t here = ON_ITS_WAY + IN_INDEX + owned, sent = SENT_KEY + 2 * row;
+        const int64_t late = (int64_t)sizeof(int32_t) + row; /* a row that changed, with its place */
+        return most * (own + here + 2 * sent + (desc->ahead ? IN_INDEX + here + 3 * late + 2 * IN_STORE : 0));
+    }
+    }
+}

@@ -49,7 +49,9 @@ static void plan_slots(const row_store *store, const row_wants *wants, int64_t c
             continue;
         }
         for (int part = 2; part <= 8 && capacity[s] == 0; part += 6) {
-            const int64_t slots = larger(stripe->capacity + stripe->capacity / part, (need / 7 + 1) * 10);
+            const int64_t more =
+                part == 2 ? row_stripe_more(stripe->capacity) : stripe->capacity + stripe->capacity / part;
+            const int64_t slots = larger(more, (need / 7 + 1) * 10);
             if (fits(store, bytes + slots * slot + twice)) {
                 capacity[s] = slots;
                 bytes += (slots - stripe->capacity) * slot;

@@ -39,6 +39,15 @@ int64_t row_lookup_slots(const row_lookup *index)
     return slots;
 }
 
+int64_t row_lookup_expected(int64_t keys)
+{
+    row_stripe stripe = {.capacity = SLOTS_LEAST};
+    while (row_stripe_limit(&stripe) < keys / ROW_STRIPES) {
+        stripe.capacity = row_stripe_more(stripe.capacity);
+    }
+    return stripe.capacity * ROW_STRIPES;
+}
+
 int64_t row_lookup_bytes(const row_lookup *index)
 {
     return row_lookup_slots(index) * (int64_t)sizeof(row_slot);

@@ -84,10 +84,18 @@ static inline int64_t row_stripe_limit(const row_stripe *stripe)
     return stripe->capacity / 10 * 7;
 }
 
+/* Slots of a stripe that grows: half more. */
+static inline int64_t row_stripe_more(int64_t capacity)
+{
+    return capacity + capacity / 2;
+}
+
 weft_status row_lookup_open(uint64_t seed, row_lookup *index);
 void row_lookup_close(row_lookup *index);
 int64_t row_lookup_bytes(const row_lookup *index);
 int64_t row_lookup_slots(const row_lookup *index);
+/* Slots of an index that so many keys came to, few at a time. */
+int64_t row_lookup_expected(int64_t keys);
 
 /* slot [n <= ROW_BLOCK]: of each key its slot, or the empty one where it would stand. */
 void row_lookup_find(const row_lookup *index, const uint64_t *key, int n, row_slot **slot);

@@ -298,8 +298,5 @@ row_figures row_store_figures(const row_store *store)
 int64_t row_store_bytes(const embed_desc *desc, int64_t rows)
 {
     const row_slabs slabs = slabs_of(desc);
-    const int64_t of_slab = (int64_t)1 << slabs.shift;
-    const int64_t held = larger(whole(rows, of_slab), 1) * row_slabs_row_bytes(&slabs) + whole(rows, of_slab) / 8;
-    const int64_t slots = rows * 15 / 7 + (int64_t)ROW_STRIPES * 20;
-    return held + slots * (int64_t)sizeof(row_slot);
+    return rows * row_slabs_row_bytes(&slabs) + rows / 8 + row_lookup_expected(rows) * (int64_t)sizeof(row_slot);
 }

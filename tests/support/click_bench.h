@@ -51,7 +51,7 @@ static inline weft_status bench_open(bench *b, weft_comm *comm, const char *back
 {
     const embed_desc rows = {.fields = desc->fields,
                              .width = desc->width,
-                             .linear = click_model_linear(desc->kind),
+                             .linear = click_model_linear(desc),
                              .squares = click_model_squares(desc),
                              .weighted = desc->bags,
                              .rule = EMBED_SGD,
@@ -195,19 +195,51 @@ static inline weft_status rank_main(weft_comm *comm, void *argument)
     return WEFT_OK;
 }
 
-/* Losses of 1, 2 and 3 ranks are those of one, in every model. */
+/* Losses of 1, 2 and 3 ranks are those of one. */
+static inline void click_bench_model_ranks(const click_model_desc *desc)
+{
+    rank_run run[3];
+    for (int p = 0; p < 3; ++p) {
+        run[p].desc = *desc;
+        run[p].desc.dropout = 0.3;
+        ASSERT_OK(comm_thread_run(p + 1, rank_main, &run[p]));
+        for (int step = 0; step < STEPS; ++step) {
+            ASSERT_NEAR(run[p].loss[step], run[0].loss[step], 1e-5);
+        }
+    }
+}
+
 static inline void click_bench_ranks(void **state)
 {
     (void)state;
     for (int kind = 0; kind < CLICK_KINDS; ++kind) {
-        rank_run run[3];
-        for (int p = 0; p < 3; ++p) {
-            run[p].desc = small_desc((click_kind)kind);
-            run[p].desc.dropout = 0.3;
-            ASSERT_OK(comm_thread_run(p + 1, rank_main, &run[p]));
-            for (int step = 0; step < STEPS; ++step) {
-                ASSERT_NEAR(run[p].loss[step], run[0].loss[step], 1e-5);
-            }
+        const click_model_desc desc = small_desc((click_kind)kind);
+        click_bench_model_ranks(&desc);
+    }
+}
+
+/* A model takes the bytes that it says, and passes after the first take none. */
+static inline void click_bench_memory(weft_comm *comm, const click_model_desc *desc)
+{
+    bench b;
+    stream s;
+    weft_tensor logits;
+    const uint64_t before = weft_mem_usage_of(WEFT_MEM_ACTIVATION).current_bytes;
+    ASSERT_OK(bench_open(&b, comm, "cpu", 2, desc, 0.5));
+    const uint64_t taken = weft_mem_usage_of(WEFT_MEM_ACTIVATION).current_bytes - before;
+    assert_int_equal(taken, click_model_bytes(b.hal, desc));
+    for (int step = 0; step < 3; ++step) {
+        const uint64_t allocations = weft_mem_usage_total().allocations;
+        stream_take(&s, desc, 0, 40);
+        ASSERT_OK(pass_forward(&b, &s.batch, desc->training, &logits));
+        if (step > 0) {
+            assert_int_equal(weft_mem_usage_total().allocations, allocations);
+        }
+        if (desc->training) {
+            /* The reference gathers gradients in memory of its own. */
+            ASSERT_OK(pass_backward(&b, &s.batch, &logits));
         }
     }
+    bench_close(&b);
+    assert_int_equal(weft_mem_usage_of(WEFT_MEM_ACTIVATION).current_bytes, before);
 }

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/integer/integers.h"
 #include "base/log.h"
+#include "embed/plan/embed_plan.h"
 #include "embed/rows/row_store.h"
 #include "table/table_options.def"
 #include "train/batch/batch_order.h"
@@ -18,7 +19,7 @@ static weft_status read_model(workload *work)
 {
     clicks_job *job = work->self;
     const weft_options *o = work->context->options;
-    const click_kind kind = clicks_kind_of(option_text(o, OPT_MODEL));
+    const click_kind kind = clicks_kind_of(o);
     weft_dtype values;
     WEFT_TRY(precision_of(work->context, &values));
     WEFT_CHECK(values != WEFT_DTYPE_F16, WEFT_ERR_UNSUPPORTED, "--precision f16: models of clicks take f32 or bf16");
@@ -32,6 +33,12 @@ static weft_status read_model(workload *work)
                                    .sums = option_choice(o, OPT_ROW_MODE) == EMBED_DES,
                                    .bags = job->rows.bags,
                                    .training = !work->trained};
+    if (clicks_has_net(o)) {
+        WEFT_TRY(clicks_open_net(work, &job->net));
+        job->desc.net = &job->net;
+        job->desc.own = (click_kind_row){.linear = job->net.wide, .vectors = true, .part = {[CLICK_PART_NET] = true}};
+        return WEFT_OK;
+    }
     WEFT_TRY(click_read_parts(FLAG_CLICK_PARTS, option_text(o, OPT_CLICK_PARTS), &job->desc.own));
     const bool dots = kind == CLICK_DLRM || (kind == CLICK_PARTS && job->desc.own.part[CLICK_PART_DOTS]);
     const char *mlp = option_text(o, OPT_CLICK_MLP), *bottom = option_text(o, OPT_CLICK_BOTTOM);
@@ -68,7 +75,7 @@ static void read_table(workload *work)
     const weft_options *o = work->context->options;
     job->table_desc = (embed_desc){.fields = job->rows.fields,
                                    .width = job->desc.width,
-                                   .linear = click_model_linear(job->desc.kind),
+                                   .linear = click_model_linear(&job->desc),
                                    .squares = click_model_squares(&job->desc),
                                    .weighted = job->rows.weighted,
                                    .number = option_choice(o, OPT_ROW_NUMBER),
@@ -169,6 +176,8 @@ static weft_status plan_memory(workload *work)
     memory_plan_add(memory, "rows of embeddings", (uint64_t)rows);
     memory_plan_add(memory, "batches",
                     (uint64_t)click_source_bytes(&job->rows, samples, (int)loaders, job->table_desc.ahead));
+    memory_plan_add(memory, "keys, rows and messages of a batch",
+                    (uint64_t)embed_batch_bytes(&job->table_desc, ranks, click_rows_most(&job->rows, samples)));
     memory_plan_add(memory, "answers of an evaluation", (uint64_t)(answers_bytes(job->rows.evaluated, ranks)));
     memory_plan_add(memory, "model", (uint64_t)click_model_bytes(context->hal, &job->desc));
     memory_plan_sum(memory);

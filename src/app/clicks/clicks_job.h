@@ -21,6 +21,7 @@ typedef struct clicks_job {
     name_list bag_name;                /* columns whose cells hold several ids */
     char *words; /* list of columns that are read as words; NULL: none beside those of the options */
     click_rows rows;
+    click_net net; /* of --model FILE.net */
     click_model_desc desc;
     click_scaling scaling;
     train_schedule schedule; /* of the rows of embeddings */
@@ -67,5 +68,13 @@ weft_status clicks_find_ceiling(workload *work, const float *logit);
 weft_status clicks_recognise(saved_model *model, const weft_options *given);
 weft_status clicks_write_named(const saved_model *model, const char *path, const safetensors_text *texts, int count);
 weft_status clicks_write_rows(const saved_model *model, const char *path, const char *keys);
-/* The kind of model that --model names; CLICK_KINDS: none. */
-click_kind clicks_kind_of(const char *model);
+/* The kind of model that --model names, CLICK_PARTS for a network of the user's own; CLICK_KINDS: none. */
+click_kind clicks_kind_of(const weft_options *options);
+
+/* Networks of the user's own; in app/clicks/clicks_net.c. */
+/* Returns true if --model is a text of layers for a table. */
+bool clicks_has_net(const weft_options *options);
+/* Reads the layers on rank 0 into the option that keeps them. Collective. */
+weft_status clicks_decide_net(weft_comm *comm, weft_options *options);
+/* [out] net: fitted to the columns of the data. For click_net_free, also after a failure. */
+weft_status clicks_open_net(const workload *work, click_net *net);

@@ -8,8 +8,9 @@
 #include "embed/pool/key_sort.h"
 #include "io/npy.h"
 
-click_kind clicks_kind_of(const char *model)
+click_kind clicks_kind_of(const weft_options *options)
 {
+    const char *model = option_text(options, OPT_MODEL);
 #define WORD(value, text) text,
     static const char *const word[] = {CLICK_MODELS(WORD)};
 #undef WORD
@@ -17,7 +18,7 @@ click_kind clicks_kind_of(const char *model)
     while (kind < CLICK_KINDS && strcmp(word[kind], model) != 0) {
         ++kind;
     }
-    return (click_kind)kind;
+    return clicks_has_net(options) ? CLICK_PARTS : (click_kind)kind;
 }
 
 /* Nothing but the record of a run tells what its columns are. */

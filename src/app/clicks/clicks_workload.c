@@ -7,6 +7,7 @@
 
 #include "app/activity/activity_table.h"
 #include "app/clicks/clicks_job.h"
+#include "app/setup/layer_setup.h"
 #include "app/setup/table_setup.h"
 #include "base/integer/integers.h"
 #include "base/log.h"
@@ -19,9 +20,10 @@
 /* Tables are claimed for these models alone: others learn from tables, too. Rows that are made are nobody else's. */
 static workload_claims clicks_claims(const weft_options *options)
 {
-    const bool named = clicks_kind_of(option_text(options, OPT_MODEL)) != CLICK_KINDS;
+    const bool named = clicks_kind_of(options) != CLICK_KINDS;
     const bool made = click_spec_is(option_text(options, OPT_DATA));
-    const bool data = made || (named && option_text(options, OPT_DATA)[0] != '\0');
+    const bool layers = option_text(options, OPT_CLICK_LAYERS)[0] != '\0'; /* of a trained model */
+    const bool data = made || (named && (layers || option_text(options, OPT_DATA)[0] != '\0'));
     return (workload_claims){.model = named                                        ? CLAIM_CERTAIN
                                       : made && option_is_auto(options, OPT_MODEL) ? CLAIM_POSSIBLE
                                                                                    : CLAIM_NO,
@@ -198,6 +200,7 @@ static weft_status clicks_decide(workload *work, weft_options *options, bool tra
         WEFT_TRY(option_decide(options, OPT_RECIPE, "clicks"));
     }
     WEFT_TRY(option_is_auto(options, OPT_MODEL) ? option_decide(options, OPT_MODEL, "deepfm") : WEFT_OK);
+    WEFT_TRY(clicks_decide_net(work->context->comm, options));
     if (option_text(options, OPT_CLICK_COLUMNS)[0] != '\0') {
         return WEFT_OK;
     }
@@ -225,6 +228,7 @@ static void clicks_end(workload *work)
     clicks_job *job = work->self;
     click_source_destroy(job->source);
     click_model_destroy(job->model);
+    click_net_free(&job->net);
     embed_close(job->table);
     labels_destroy(&job->answers);
     input_moments_destroy(&job->scaling.moments);
@@ -333,16 +337,21 @@ static const workload_activity activities[] = {{ACTIVITY_CLICKS, "batches", 41},
                                                {ACTIVITY_ROWS, "batches", 42},
                                                {ACTIVITY_INTERACT, "aggregate", 51},
                                                {NULL, NULL, 0}};
-static const option_id recorded[] = {OPT_CLICK_COLUMNS,   OPT_CLICK_WIDTH,   OPT_CLICK_MLP,  OPT_CLICK_BOTTOM,
-                                     OPT_CLICK_CIN,       OPT_CLICK_CROSSES, OPT_CLICK_HASH, OPT_CLICK_SCALING,
-                                     OPT_CLICK_POSITIVE,  OPT_ROW_RULE,      OPT_ROW_NUMBER, OPT_CLICK_BAGS,
-                                     OPT_CLICK_SEPARATOR, OPT_CLICK_POOLING, OPTION_NONE};
+static const option_id recorded[] = {OPT_CLICK_COLUMNS,   OPT_CLICK_WIDTH,   OPT_CLICK_MLP,    OPT_CLICK_BOTTOM,
+                                     OPT_CLICK_CIN,       OPT_CLICK_CROSSES, OPT_CLICK_HASH,   OPT_CLICK_SCALING,
+                                     OPT_CLICK_POSITIVE,  OPT_ROW_RULE,      OPT_ROW_NUMBER,   OPT_CLICK_BAGS,
+                                     OPT_CLICK_SEPARATOR, OPT_CLICK_POOLING, OPT_CLICK_LAYERS, OPTION_NONE};
 
 static const option_id inputs[] = {OPT_CLICK_COLUMNS,   OPT_CLICK_SCALING, OPT_CLICK_HASH, OPT_CLICK_BAGS,
                                    OPT_CLICK_SEPARATOR, OPT_CLICK_POOLING, OPTION_NONE};
-/* Files of rows are the same in every mode, and memory is the machine's matter. */
-static const option_id resumable[] = {OPT_ROW_MODE,   OPT_FIELD_MODES, OPT_ROW_AHEAD,
-                                      OPT_ROW_GROUPS, OPT_ROW_MEMORY,  OPTION_NONE};
+/* Files of rows are the same in every mode, memory is the machine's matter, and a run keeps its layers. */
+static const option_id resumable[] = {OPT_CLICK_LAYERS, OPT_ROW_MODE,   OPT_FIELD_MODES, OPT_ROW_AHEAD,
+                                      OPT_ROW_GROUPS,   OPT_ROW_MEMORY, OPTION_NONE};
+
+static weft_status clicks_adopt(const app_context *context, const checkpoint *ck)
+{
+    return app_adopt_layers(context, ck, OPT_CLICK_LAYERS);
+}
 
 const workload_ops clicks_workload = {
     .options = &clicks_option_table,
@@ -364,6 +373,7 @@ const workload_ops clicks_workload = {
     .self_bytes = sizeof(clicks_job),
     .open = clicks_open,
     .decide = clicks_decide,
+    .adopt = clicks_adopt,
     .plan = clicks_plan,
     .build = clicks_build,
     .abandon = clicks_abandon,

@@ -8,6 +8,7 @@
 #include "app/dense/bench/bench_dense.h"
 #include "app/dense/dense_job.h"
 #include "app/dense/info/info_images.h"
+#include "app/setup/layer_setup.h"
 #include "app/setup/second_setup.h"
 #include "base/log.h"
 #include "dense/data/decode/image_decode.h"
@@ -217,20 +218,10 @@ static void dense_end(workload *work)
     image_set_close(job->set);
 }
 
-/* The layers of a network of the user's own become those of the checkpoint, with a warning where its file has others by
- * now. */
 static weft_status dense_adopt(const app_context *context, const checkpoint *ck)
 {
-    const weft_options *o = context->options;
-    const char *own = ck != NULL ? checkpoint_option(ck, option_row_in(o, OPT_NETWORK)->name) : NULL;
-    const char *now = option_text(o, OPT_NETWORK);
-    if (own != NULL && own[0] != '\0' && now[0] != '\0' && strcmp(own, now) != 0) {
-        log_warn("%s has changed since the run began, which goes on with the layers that it was begun with; for the "
-                 "others start another run",
-                 option_text(o, OPT_MODEL));
-    }
     WEFT_TRY(second_setup_adopt(context, ck));
-    return app_decide_shared(context->comm, context->decided, OPT_NETWORK, own);
+    return app_adopt_layers(context, ck, OPT_NETWORK);
 }
 
 static const option_id recorded[] = {OPT_IMAGE_MOMENTS, OPT_IMAGE_SIZE, OPT_NETWORK, OPTION_NONE};

@@ -56,9 +56,20 @@ static bool differs_from_default(const weft_options *options, option_id id)
            strcmp(option_value_text(options, id), option_row_in(options, id)->default_text) != 0;
 }
 
+/* The choice FILE.net stands for the names of all files that end so. */
+static bool is_net_file(const option_need *need, const char *text)
+{
+    static const char file[] = "FILE.net";
+    const char *end = strrchr(text, '.');
+    return end != NULL && strcmp(end, strrchr(file, '.')) == 0 && option_list_has(need->choices, '|', file);
+}
+
 static bool is_met(const weft_options *options, const option_need *need)
 {
     const char *other = option_value_text(options, need->other);
+    if (is_net_file(need, other)) {
+        return true;
+    }
     return need->choices[0] == '*' ? other[0] != '\0' : option_list_has(need->choices, '|', other);
 }
 

@@ -44,6 +44,7 @@ static void set_up(dots_case *c, int64_t vectors, int64_t width, bool has_first)
                            .field = c->field,
                            .dfield = c->dfield,
                            .ld_field = (vectors - first) * width + BESIDE,
+                           .ld_dfield = (vectors - first) * width + BESIDE,
                            .y = c->y,
                            .dy = c->dy,
                            .ld_y = first * width + vectors * (vectors - 1) / 2 + BESIDE};

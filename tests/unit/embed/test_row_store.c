@@ -506,6 +506,46 @@ static void test_small_rows_leave(void **state)
     ASSERT_STATUS(row_store_open(&desc, &store), WEFT_ERR_USAGE);
 }
 
+/* What a plan says of rows and their index is what a store of so many takes, whatever the width and rule are. */
+static void test_plan(void **state)
+{
+    (void)state;
+    enum { PLANNED = 60000, AT_ONCE = 500 };
+    static uint64_t key[AT_ONCE];
+    static int32_t times[AT_ONCE];
+    static int64_t row[AT_ONCE];
+    static const int widths[] = {1, 4, 16, 33, 64};
+    int64_t before = 0;
+    for (size_t w = 0; w < sizeof widths / sizeof *widths; ++w) {
+        const embed_desc desc = {.fields = 1,
+                                 .width = widths[w],
+                                 .linear = w % 2 == 1,
+                                 .rule = w % 2 == 1 ? EMBED_ADAGRAD : EMBED_ROW_ADAGRAD,
+                                 .number = w == 2 ? EMBED_BF16 : EMBED_F32,
+                                 .seed = 4};
+        row_store *store = NULL;
+        ASSERT_OK(row_store_open(&desc, &store));
+        for (int64_t n = 0; n < PLANNED; n += AT_ONCE) {
+            for (int i = 0; i < AT_ONCE; ++i) {
+                key[i] = (uint64_t)(n + i) * 1000;
+                times[i] = 1;
+            }
+            ASSERT_OK(row_store_touch(store, key, times, AT_ONCE, true, row));
+            const row_figures now = row_store_figures(store);
+            const double slots = (double)now.rows / now.load, used = (double)now.rows * (double)now.row_bytes;
+            const double planned = (double)row_store_bytes(&desc, now.rows);
+            assert_true(n + AT_ONCE < PLANNED || fabs(planned / (used + 16.0 * slots) - 1.0) < 0.05);
+        }
+        row_store_close(store);
+    }
+    for (int width = 1; width < 2000; ++width) { /* wider rows never take less */
+        const embed_desc desc = {.fields = 1, .width = width, .rule = EMBED_SGD};
+        const int64_t planned = row_store_bytes(&desc, PLANNED);
+        assert_true(planned > before);
+        before = planned;
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -519,6 +559,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_old_rows, folder_setup, folder_teardown),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_plan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,8 +13,8 @@ static const option_section sections[] = {
 static const option_addition additions[] = {
     {OPT_DATA, "", "", "clicks: a table, or generated rows, e.g. synth:clicks,rows=2M"},
     {OPT_MODEL, "", "lr|fm|wide-deep|deepfm|dcn|dcn-v2|dlrm|xdeepfm|parts",
-     "tables of clicks: lr, fm, wide-deep, deepfm, dcn, dcn-v2, dlrm, xdeepfm, or parts of your own choice "
-     "(--click-parts)"},
+     "tables of clicks: lr, fm, wide-deep, deepfm, dcn, dcn-v2, dlrm, xdeepfm, parts of your own choice "
+     "(--click-parts), or a file of layers, my.net"},
     {OPT_RECIPE, "", "clicks", "tables of clicks: auto = clicks, few epochs of large batches"},
     {OPTION_NONE, NULL, NULL, NULL},
 };
