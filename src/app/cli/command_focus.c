@@ -38,11 +38,12 @@ static double probability_of(int32_t code)
 static void tell(const focus_query *q, const char *class)
 {
     const focus_asker *a = q->asker;
-    log_info(
-        "class %s: %lld answers (%lld accepted, the others verified) of %lld items; the network ran on %lld items, "
-        "and %lld looks found the answer in the index",
-        class, (long long)q->count, (long long)q->accepted, (long long)a->index->items, (long long)a->runs,
-        (long long)a->known);
+    log_info("class %s: %lld answers (%lld accepted, the others verified) of %lld %s; the network ran on %lld of %lld "
+             "items, "
+             "and %lld looks found the answer in the index",
+             class, (long long)q->count, (long long)q->accepted, (long long)q->units.count,
+             q->units.item != NULL ? "tracks" : "items", (long long)a->runs, (long long)a->index->items,
+             (long long)a->known);
     if (q->limit > 0) {
         if (q->count < q->limit) {
             log_info("the network ran on everything: there are no more than %lld", (long long)q->count);
