@@ -288,10 +288,37 @@ static weft_status find(weft_comm *comm, const char *path, search *s, image_movi
     return comm_agree(comm, status);
 }
 
+/* Boxes that an earlier job found. Whether frames are still those of then is for the caller to see by their sums. */
+static weft_status take_known(const char *path, const image_options *options, image_files *files, image_moving *m)
+{
+    WEFT_TRY(WEFT_NEW(&m->box, options->known_count, WEFT_MEM_IMAGE));
+    for (int64_t i = 0; i < options->known_count; ++i) {
+        const item_origin *from = &options->known[i];
+        const image_file *file = (int64_t)from->frame < files->count ? &files->file[from->frame] : NULL;
+        WEFT_CHECK(
+            file != NULL && from->left + from->width <= file->width && from->top + from->height <= file->height,
+            WEFT_ERR_DATA,
+            "%s: frame %lld, in which something moved, is missing or has another size: give the frames that were "
+            "looked at then",
+            path, (long long)from->frame + 1);
+        m->box[m->count++] = (motion_box){.left = from->left,
+                                          .top = from->top,
+                                          .width = from->width,
+                                          .height = from->height,
+                                          .frame = (int32_t)from->frame,
+                                          .track = (int32_t)from->track};
+        m->tracks = from->track >= m->tracks ? (int64_t)from->track + 1 : m->tracks;
+    }
+    return name_boxes(files, m);
+}
+
 weft_status image_moving_find(weft_comm *comm, const char *path, const image_options *options, image_files *files)
 {
     search s = {.files = files, .options = options, .first_broken = files->count};
     WEFT_TRY(comm_agree(comm, WEFT_NEW_ZERO(&files->moving, 1, WEFT_MEM_IMAGE)));
+    if (options->known != NULL) {
+        return comm_agree(comm, take_known(path, options, files, files->moving));
+    }
     const weft_status status = find(comm, path, &s, files->moving);
     WEFT_FREE_ALL(s.window, s.scene, s.pixels, s.background, s.found, s.box);
     return status;

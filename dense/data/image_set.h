@@ -67,8 +67,11 @@ typedef struct image_options {
     const char *cache_folder; /* on the node's disk, keeps pixels for this job and others; NULL: none */
     uint64_t cache_disk;      /* most bytes in that folder; 0: the free bytes, less a tenth of the disk */
     int threads;              /* >= 1 that look at images while opening */
-    bool motion;              /* files are frames of a still camera, and samples what moves in them (image_moving.h) */
-    bool strict;              /* a malformed file of an image is an error, not left out */
+    /* [known_count] boxes that are known to move, as image_set_origin gave them; with motion. NULL: they are found. */
+    const item_origin *known;
+    int64_t known_count;
+    bool motion; /* files are frames of a still camera, and samples what moves in them (image_moving.h) */
+    bool strict; /* a malformed file of an image is an error, not left out */
 } image_options;
 
 typedef struct image_set {

@@ -52,7 +52,7 @@ cp -p traffic/frames/*.jpg grown/
 ok focus ingest --data grown --motion --cheap small --index grown.idx
 for index in one grown; do
     cp $index.idx $index-asked.idx
-    ok focus query --data grown --motion --index $index-asked.idx --expensive large --class class1 --labels 12
+    ok focus query --data grown --index $index-asked.idx --expensive large --class class1 --labels 12
     mv out $index.csv
 done
 cmp one.csv grown.csv || fail "an index in two parts answers otherwise"
@@ -63,14 +63,16 @@ check answers one.csv one.idx all/predictions.npy 1
 ok focus query --data grown --motion --index one-asked.idx --expensive large --class class2 --labels 12 --count
 check count out one.idx all/predictions.npy 2
 grep -q ",0$" out || fail "every track was asked about, and the network runs again: $(cat out)"
-ok ranks 2 "$weft" focus query --data traffic/frames --motion --index grown.idx --expensive large --class class1 --labels 12 "${options[@]}"
+ok ranks 2 "$weft" focus query --data traffic/frames --index grown.idx --expensive large --class class1 --labels 12 "${options[@]}"
 cmp out one.csv || fail "2 ranks answer otherwise"
 
 # ---- what is refused, and frames that are damaged ----
-refused 65 "read the data in one way" focus query --data traffic/frames --index one.idx --expensive large --class class1
+refused 65 "read the data in one way" focus ingest --data traffic/frames --cheap small --index one.idx
+refused 69 "plans are made of whole files" focus plan --data traffic/frames --motion --cheap small --expensive large
 cp traffic/frames/000031.jpg grown/000030.jpg
-refused 65 "what moves is not what moved" focus query --data grown --motion --index one.idx --expensive large --class class1
+refused 65 "other contents than when the index" focus query --data grown --index one.idx --expensive large --class class1
 rm grown/000030.jpg
+refused 65 "frame 300, in which something moved, is missing" focus query --data grown --index one.idx --expensive large --class class1
 refused 65 "what moves is not what moved" focus ingest --data grown --motion --cheap small --index one.idx
 cp -p traffic/frames/000030.jpg grown/
 head -c 1500 traffic/frames/000040.jpg >grown/000040.jpg

@@ -142,7 +142,9 @@ static weft_status dense_open(workload *work, const char *folder)
                              .cache_folder = folder_of(option_text(o, OPT_CACHE_DIR)),
                              .cache_disk = option_size(o, OPT_CACHE_DISK),
                              .threads = context->placement.threads,
-                             .motion = option_flag(o, OPT_MOTION)};
+                             .motion = option_flag(o, OPT_MOTION) || work->known != NULL,
+                             .known = work->known,
+                             .known_count = work->known_count};
     WEFT_CHECK(!options.motion || work->trained, WEFT_ERR_USAGE,
                FLAG_MOTION ": what moves has no classes to train for; weft predict and weft focus answer for it");
     bound_memory(context, &options);

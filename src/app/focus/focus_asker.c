@@ -8,6 +8,32 @@
 #include "app/focus/focus_scores.h"
 #include "app/predict/predictions.h"
 
+/* Rank 0. */
+static weft_status list_origins(focus_asker *a)
+{
+    WEFT_TRY(focus_index_open(a->path, a->index));
+    if (!a->index->head.moving || a->index->items == 0) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(WEFT_NEW(&a->origin, a->index->items, WEFT_MEM_FOCUS));
+    for (int64_t i = 0; i < a->index->items; ++i) {
+        a->origin[a->origins++] = focus_index_origin(a->index, i);
+    }
+    return WEFT_OK;
+}
+
+weft_status focus_asker_open(focus_asker *a, weft_comm *comm)
+{
+    const bool first = comm_rank(comm) == 0;
+    WEFT_TRY(comm_agree(comm, first ? list_origins(a) : WEFT_OK));
+    WEFT_TRY(comm_bcast(comm, 0, &a->origins, sizeof a->origins));
+    if (a->origins == 0) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(comm_agree(comm, first ? WEFT_OK : WEFT_NEW(&a->origin, a->origins, WEFT_MEM_FOCUS)));
+    return comm_bcast(comm, 0, a->origin, a->origins * (int64_t)sizeof *a->origin);
+}
+
 weft_status focus_asker_begin(focus_asker *a)
 {
     const workload *work = a->network->work;
@@ -185,8 +211,9 @@ weft_status focus_asker_ask(focus_asker *a, const int64_t *item, int64_t count)
 
 void focus_asker_free(focus_asker *a)
 {
-    WEFT_FREE_ALL(a->row, a->class, a->by_name);
+    WEFT_FREE_ALL(a->row, a->class, a->by_name, a->origin);
     a->class = NULL;
     a->row = NULL;
     a->by_name = NULL;
+    a->origin = NULL;
 }

@@ -19,6 +19,8 @@ typedef struct focus_asker {
     bool failed;        /* all ranks know */
     int64_t *row;       /* [count] rows of the data that are being answered for, on every rank */
     int64_t count;
+    item_origin *origin; /* [origins] of the items, on every rank, where they are moving things; else NULL */
+    int64_t origins;
     /* ---- rank 0 ---- */
     int32_t *class;   /* [count] their classes */
     const char *path; /* of the index */
@@ -28,6 +30,9 @@ typedef struct focus_asker {
     focus_named_row *by_name;    /* [network->work->held.total] rows by name; NULL: item i is row i */
 } focus_asker;
 
+/* Opens the index on rank 0; all ranks hear what moves in it, so that nobody looks for it again. Fails like
+ * focus_index_open. Collective. */
+weft_status focus_asker_open(focus_asker *a, weft_comm *comm);
 /* Prepares rank 0: its path, index, hash and by_name. WEFT_ERR_USAGE: the index holds answers of another network;
  * WEFT_ERR_DATA: it is of other data (focus_match_check). Not collective. */
 weft_status focus_asker_begin(focus_asker *a);

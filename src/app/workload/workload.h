@@ -333,6 +333,10 @@ struct workload {
     const input_moments *moments;
     const char *const *path; /* [paths] --data at several places, of a trained model; NULL: one place */
     int paths;
+    /* [known_count] parts of frames that the rows are, where the caller knows them, the same on every rank; set before
+     * open, only where ops->row_origin. NULL: the kind finds its rows. */
+    const item_origin *known;
+    int64_t known_count;
     bool trained;                    /* the caller has a trained model; set before open */
     const saved_model *answers_with; /* that model; NULL in training. Set before open */
     bool scores_training;            /* answers for training rows are wanted, too; set before open */
