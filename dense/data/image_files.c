@@ -7,16 +7,19 @@
 #include "dense/data/image_files.h"
 
 #include <omp.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/failure/failure.h"
 #include "base/log.h"
+#include "dense/data/image_hash.h"
 #include "dense/data/image_list.h"
+#include "dense/data/image_moving.h"
 #include "dense/data/image_options.def"
 #include "dense/data/image_sizes.h"
 #include "dense/data/image_store.h"
 
-enum { NAMED_MALFORMED = 3, LOOKS = 3 /* numbers of a file: height, width, channels */ };
+enum { NAMED_MALFORMED = 3, LOOKS = IMAGE_SIZES_COLUMNS };
 
 /* ---- all images, by all ranks ---------------------------------------------------------------------------------- */
 
@@ -49,6 +52,7 @@ static weft_status look_at_all(weft_comm *comm, image_files *files, int threads,
         look[0] = files->file[i].height;
         look[1] = files->file[i].width;
         look[2] = files->file[i].channels;
+        memcpy(&look[3], &files->file[i].sum, sizeof files->file[i].sum);
     }
     for (int r = 0; r < comm_size(comm); ++r) {
         const hal_span of = share_of(files, comm_size(comm), r);
@@ -95,6 +99,7 @@ static weft_status learn_sizes(weft_comm *comm, const char *path, const image_op
         files->file[i].height = all[LOOKS * i];
         files->file[i].width = all[LOOKS * i + 1];
         files->file[i].channels = all[LOOKS * i + 2];
+        memcpy(&files->file[i].sum, &all[LOOKS * i + 3], sizeof files->file[i].sum);
     }
     WEFT_FREE_ALL(all, bytes);
     return status;
@@ -156,6 +161,10 @@ static int64_t channels_of(const image_files *files)
 static weft_status choose_size(const char *path, const image_options *options, image_files *files, image_set *set)
 {
     const image_file *first = &files->file[0];
+    WEFT_CHECK(!files->frames || options->height > 0, WEFT_ERR_USAGE,
+               "%s: moving boxes have any size: choose the one that they are brought to, e.g. " FLAG_IMAGE_SIZE
+               " 32x32",
+               path);
     for (int i = 1; i < files->count && options->height == 0; ++i) {
         const image_file *file = &files->file[i];
         WEFT_CHECK(file->height == first->height && file->width == first->width, WEFT_ERR_DATA,
@@ -179,6 +188,18 @@ static weft_status choose_size(const char *path, const image_options *options, i
 
 /* ---- into the set ---------------------------------------------------------------------------------------------- */
 
+/* Boxes have no classes. */
+static weft_status fill_boxes(const image_moving *moving, image_set *set)
+{
+    image_part *part = &set->store->part[IMAGE_TEST];
+    WEFT_TRY(WEFT_NEW_ZERO(&part->label, moving->count, WEFT_MEM_IMAGE));
+    part->owned = part->label;
+    part->count = moving->count;
+    image_hash_mix(set->hash, moving->box, (size_t)moving->count * sizeof *moving->box);
+    log_info("%s: %lld boxes of %lld tracks move", set->name, (long long)moving->count, (long long)moving->tracks);
+    return WEFT_OK;
+}
+
 static weft_status fill_labels(image_files *files, image_set *set)
 {
     int32_t *label;
@@ -197,12 +218,20 @@ static weft_status fill_labels(image_files *files, image_set *set)
 static weft_status make_image(void *self, int64_t number, uint8_t *pixels)
 {
     image_files *files = self;
-    return image_list_read(files, &files->file[number], pixels);
+    return files->moving != NULL ? image_moving_cut(files, number, pixels)
+                                 : image_list_read(files, &files->file[number], pixels);
 }
 
 static const char *name_of(void *self, int64_t number)
 {
-    return ((const image_files *)self)->file[number].name;
+    const image_files *files = self;
+    return files->moving != NULL ? files->moving->names + files->moving->name_at[number] : files->file[number].name;
+}
+
+static item_origin origin_of(void *self, int64_t number)
+{
+    const image_files *files = self;
+    return files->moving != NULL ? image_moving_origin(files, number) : (item_origin){.sum = files->file[number].sum};
 }
 
 static void close_store(void *self)
@@ -216,11 +245,13 @@ weft_status image_files_open(weft_comm *comm, const char *path, const image_opti
     set->store->self = files;
     set->store->make = make_image;
     set->store->name = name_of;
+    set->store->origin = origin_of;
     set->store->close = close_store;
     files->load = load;
     files->self = self;
     files->close = close;
     files->source_bytes = &set->store->source_bytes;
+    files->frames = options->motion;
     WEFT_TRY(comm_agree(comm, image_list_sort(path, files, options->trained, set)));
     WEFT_TRY(learn_sizes(comm, path, options, files, set));
     WEFT_TRY(comm_agree(comm, leave_out(path, files, options, set)));
@@ -229,5 +260,9 @@ weft_status image_files_open(weft_comm *comm, const char *path, const image_opti
     if (set->malformed > 0) {
         log_warn("%s: %lld malformed images are left out", path, (long long)set->malformed);
     }
-    return fill_labels(files, set);
+    if (!files->frames) {
+        return fill_labels(files, set);
+    }
+    WEFT_TRY(image_moving_find(comm, path, options, files));
+    return fill_boxes(files->moving, set);
 }

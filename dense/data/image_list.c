@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/grow.h"
 #include "base/number.h"
+#include "dense/data/image_moving.h"
 #include "dense/data/names/image_names.h"
 
 enum { LOOK_BYTES = 1 << 14, FILE_BYTES_MAX = 1 << 30, DECODED_BYTES = 4 /* of a pixel, at most */, FIRST_SLOTS = 64 };
@@ -48,6 +49,7 @@ void image_files_destroy(image_files *files)
     if (files->close != NULL) {
         files->close(files->self);
     }
+    image_moving_free(files->moving);
     while (files->bench != NULL) {
         image_bench *bench = files->bench;
         files->bench = bench->next;
@@ -156,12 +158,18 @@ static weft_status new_bench(const image_files *files, image_bench **bench)
     return status;
 }
 
-static weft_status take_bench(image_files *files, image_bench **bench)
+/* holds: the bench that has this file decoded goes before others; 0: any. */
+static weft_status take_bench(image_files *files, int holds, image_bench **bench)
 {
     pthread_mutex_lock(&files->lock);
-    *bench = files->bench;
+    image_bench **at = &files->bench;
+    while (holds > 0 && *at != NULL && (*at)->holds != holds) {
+        at = &(*at)->next;
+    }
+    at = *at != NULL ? at : &files->bench;
+    *bench = *at;
     if (*bench != NULL) {
-        files->bench = (*bench)->next;
+        *at = (*bench)->next;
     }
     pthread_mutex_unlock(&files->lock);
     return *bench != NULL ? WEFT_OK : new_bench(files, bench);
@@ -190,6 +198,7 @@ static weft_status decode_at(image_files *files, const image_file *file, const i
 {
     const uint8_t *data;
     const size_t bytes = (size_t)file->bytes;
+    bench->holds = 0;
     WEFT_TRY(load(files, file, bytes, bench, &data));
     return image_decode(file->name, data, bytes, wanted, &bench->scratch, pixels);
 }
@@ -204,11 +213,12 @@ static weft_status look(image_files *files, image_file *file, image_bench *bench
         const uint8_t *data;
         WEFT_TRY(load(files, file, bytes, bench, &data));
         status = image_look(file->name, data, bytes, &is);
+        file->sum = bytes <= LOOK_BYTES ? file_checksum(data, bytes, (uint64_t)all) : file->sum;
         if (status != WEFT_ERR_DATA || bytes == all) {
             break;
         }
     }
-    if (status == WEFT_OK && image_list_is_loose(files)) {
+    if (status == WEFT_OK && image_list_is_loose(files) && !files->frames) { /* all frames are decoded later */
         const image_shape own = {.height = is.height, .width = is.width, .channels = 3};
         status = decode_at(files, file, &own, bench, NULL);
     }
@@ -222,9 +232,54 @@ static weft_status look(image_files *files, image_file *file, image_bench *bench
 weft_status image_list_read(image_files *files, image_file *file, uint8_t *pixels)
 {
     image_bench *bench;
-    WEFT_TRY(take_bench(files, &bench));
-    const weft_status status =
-        pixels != NULL ? decode_at(files, file, &files->wanted, bench, pixels) : look(files, file, bench);
+    if (pixels != NULL) {
+        return image_list_read_as(files, file, &files->wanted, pixels);
+    }
+    WEFT_TRY(take_bench(files, 0, &bench));
+    const weft_status status = look(files, file, bench);
+    give_bench(files, bench);
+    return status;
+}
+
+weft_status image_list_read_as(image_files *files, const image_file *file, const image_shape *wanted, uint8_t *pixels)
+{
+    image_bench *bench;
+    WEFT_TRY(take_bench(files, 0, &bench));
+    const weft_status status = decode_at(files, file, wanted, bench, pixels);
+    give_bench(files, bench);
+    return status;
+}
+
+static weft_status hold(image_files *files, int number, const image_shape *least, image_bench *bench)
+{
+    const image_file *file = &files->file[number];
+    const uint8_t *data;
+    if (bench->holds == number + 1) {
+        return WEFT_OK;
+    }
+    bench->holds = 0;
+    WEFT_TRY(load(files, file, (size_t)file->bytes, bench, &data));
+    WEFT_TRY(image_decode_large(file->name, data, (size_t)file->bytes, least, &bench->scratch, &bench->is));
+    bench->holds = number + 1;
+    return WEFT_OK;
+}
+
+weft_status image_list_cut(image_files *files, int number, const image_shape *least, const image_cutout *part,
+                           uint8_t *pixels)
+{
+    const image_file *file = &files->file[number];
+    image_bench *bench;
+    WEFT_TRY(take_bench(files, number + 1, &bench));
+    const weft_status status = hold(files, number, least, bench);
+    if (status == WEFT_OK) {
+        const float high = (float)bench->is.height / (float)file->height;
+        const float wide = (float)bench->is.width / (float)file->width;
+        const image_cutout scaled = {.left = part->left * wide,
+                                     .top = part->top * high,
+                                     .width = part->width * wide,
+                                     .height = part->height * high};
+        image_cut(bench->scratch.data, &bench->is, &scaled, &files->wanted, pixels);
+    }
     give_bench(files, bench);
     return status;
 }

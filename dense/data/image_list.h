@@ -18,6 +18,7 @@ typedef struct image_file {
     int32_t split, class;           /* class -1: no training image has it */
     int32_t height, width;          /* 0: malformed */
     int32_t channels;               /* of the file: 1 of a grey one, else 3; 0: malformed */
+    uint64_t sum;                   /* of the file's length and of its first bytes: another picture has another one */
 } image_file;
 
 /* What was left out, for one warning a kind: folders are not in order, so that the first name is kept. */
@@ -37,6 +38,8 @@ typedef struct image_left_out {
 typedef struct image_bench {
     uint8_t *encoded;
     image_scratch scratch;
+    int holds;      /* 1 + the number of the file that was decoded into scratch, for image_list_cut; 0: none */
+    image_shape is; /* its size there */
     struct image_bench *next;
 } image_bench;
 
@@ -55,7 +58,9 @@ struct image_files {
     int32_t *slot; /* by the hash of a name: 1 + the number of its file, 0: free; only while files are added */
     int64_t slots;
     image_left_out out;
-    image_bench *bench; /* that nobody uses */
+    bool frames;                 /* of a camera: samples are boxes of them */
+    struct image_moving *moving; /* these boxes; NULL: none */
+    image_bench *bench;          /* that nobody uses */
     pthread_mutex_t lock;
 };
 
@@ -79,6 +84,12 @@ int image_list_split_end(const image_files *files, int split);
 
 /* Decode a file, or, with pixels NULL, look at it: it gets its size, 0 where it is malformed. Any thread. */
 weft_status image_list_read(image_files *files, image_file *file, uint8_t *pixels);
+/* Decode a file to another size than files->wanted. Any thread. */
+weft_status image_list_read_as(image_files *files, const image_file *file, const image_shape *wanted, uint8_t *pixels);
+/* A part, in pixels of the whole file, as files->wanted. The file is decoded to `least` or more; parts of one file that
+ * are asked for in turn with one `least` decode it once. Any thread. */
+weft_status image_list_cut(image_files *files, int number, const image_shape *least, const image_cutout *part,
+                           uint8_t *pixels);
 
 /* From now on images are decoded when they are asked for: memory for the largest, so that none is taken later. */
 void image_list_size_benches(image_files *files);

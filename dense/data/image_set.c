@@ -61,6 +61,17 @@ static const image_reader *reader_of(image_format format, const char *path)
     return first;
 }
 
+/* Frames are files without classes. */
+static weft_status find_frames(const image_options *options, const char *path, const image_reader **reader)
+{
+    const image_format asked = options->format;
+    WEFT_CHECK(asked == IMAGE_FORMAT_AUTO || asked == IMAGE_FORMAT_LOOSE || asked == IMAGE_FORMAT_TAR, WEFT_ERR_USAGE,
+               FLAG_MOTION ": frames are a folder or a tar of images without classes: leave " FLAG_IMAGE_FORMAT " out");
+    WEFT_CHECK(options->paths > 1 || file_exists(path), WEFT_ERR_NOINPUT, "%s: there is no such file or folder", path);
+    *reader = options->paths <= 1 && image_reader_tar.matches(path) ? &image_reader_tar : &image_reader_loose;
+    return WEFT_OK;
+}
+
 /* [in, out] path: becomes that of the set which a folder holds further down. */
 static weft_status find_reader(const image_options *options, char path[FILE_PATH_MAX], const image_reader **reader)
 {
@@ -72,6 +83,9 @@ static weft_status find_reader(const image_options *options, char path[FILE_PATH
                "%s: images that are made have no files, and so no other format than synth: leave " FLAG_IMAGE_FORMAT
                " out",
                path);
+    if (options->motion) {
+        return find_frames(options, path, reader);
+    }
     *reader = options->paths > 1 ? &image_reader_loose : reader_of(options->format, path);
     if (*reader == NULL && could_not_look()) {
         return weft_error_code();
@@ -369,6 +383,7 @@ static weft_status drain(weft_comm *comm, int threads, image_set *set)
         store->close(store->self);
         store->close = NULL;
         store->name = NULL;
+        store->origin = NULL;
     }
     return WEFT_OK;
 }
@@ -545,6 +560,13 @@ const char *image_set_file(const image_set *set, int split, int64_t index)
     const image_store *store = set->store;
     find(set, &split, &index);
     return store->name != NULL ? store->name(store->self, first_of(store, split) + index) : NULL;
+}
+
+item_origin image_set_origin(const image_set *set, int split, int64_t index)
+{
+    const image_store *store = set->store;
+    find(set, &split, &index);
+    return store->origin != NULL ? store->origin(store->self, first_of(store, split) + index) : (item_origin){.sum = 0};
 }
 
 image_use image_set_use(const image_set *set)

@@ -25,6 +25,7 @@
 
 #include "base/option_words.h"
 #include "comm/comm.h"
+#include "io/item_origin.h"
 #include "train/model.h"
 
 #define IMAGE_FORMATS(X)                                                                                               \
@@ -66,7 +67,11 @@ typedef struct image_options {
     const char *cache_folder; /* on the node's disk, keeps pixels for this job and others; NULL: none */
     uint64_t cache_disk;      /* most bytes in that folder; 0: the free bytes, less a tenth of the disk */
     int threads;              /* >= 1 that look at images while opening */
-    bool strict;              /* a malformed file of an image is an error, not left out */
+    /* [known_count] boxes that are known to move, as image_set_origin gave them; with motion. NULL: they are found. */
+    const item_origin *known;
+    int64_t known_count;
+    bool motion; /* files are frames of a still camera, and samples what moves in them (image_moving.h) */
+    bool strict; /* a malformed file of an image is an error, not left out */
 } image_options;
 
 typedef struct image_set {
@@ -125,6 +130,9 @@ int32_t image_set_label(const image_set *set, int split, int64_t index);
 /* Returns the name of a sample's file, below the path of the set; the set owns the text. NULL: the sample has no file
  * of its own. */
 const char *image_set_file(const image_set *set, int split, int64_t index);
+
+/* Where a sample comes from; sum 0: it has no file of its own. */
+item_origin image_set_origin(const image_set *set, int split, int64_t index);
 
 /*
  * Samples of an evaluation, in its order: validation, test and, with scores_training, training images.

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "dense/data/decode/image_decode.h"
 
-enum { HEAD = 256, VERSION = 2 };
+enum { HEAD = 256, VERSION = 3 };
 
 static weft_status describe(const char *folder, const image_key *key, int64_t files, char path[FILE_PATH_MAX],
                             char head[HEAD])
@@ -26,8 +26,8 @@ static uint64_t checksum(const char head[HEAD], const int32_t *sizes, size_t byt
 static bool are_plausible(const int32_t *sizes, int64_t files)
 {
     for (int64_t i = 0; i < files; ++i) {
-        const int64_t height = sizes[3 * i], width = sizes[3 * i + 1];
-        const int32_t channels = sizes[3 * i + 2];
+        const int64_t height = sizes[IMAGE_SIZES_COLUMNS * i], width = sizes[IMAGE_SIZES_COLUMNS * i + 1];
+        const int32_t channels = sizes[IMAGE_SIZES_COLUMNS * i + 2];
         if (height < 0 || width < 0 || (height == 0) != (width == 0) || height * width > IMAGE_PIXELS_MAX ||
             (height > 0 ? channels != 1 && channels != 3 : channels != 0)) {
             return false;
@@ -41,7 +41,7 @@ bool image_sizes_read(const char *folder, const image_key *key, int64_t files, i
     char path[FILE_PATH_MAX], head[HEAD];
     uint64_t sum;
     file_map map;
-    const size_t bytes = (size_t)files * 3 * sizeof *sizes;
+    const size_t bytes = (size_t)files * IMAGE_SIZES_COLUMNS * sizeof *sizes;
     if (describe(folder, key, files, path, head) != WEFT_OK || !file_exists(path) ||
         file_map_open(path, &map) != WEFT_OK) {
         weft_error_clear();
@@ -77,7 +77,8 @@ void image_sizes_write(const char *folder, const image_key *key, int64_t files, 
     char path[FILE_PATH_MAX], head[HEAD];
     weft_status status = folder_make(folder);
     status = status == WEFT_OK ? describe(folder, key, files, path, head) : status;
-    status = status == WEFT_OK ? write_file(path, head, sizes, (size_t)files * 3 * sizeof *sizes) : status;
+    status =
+        status == WEFT_OK ? write_file(path, head, sizes, (size_t)files * IMAGE_SIZES_COLUMNS * sizeof *sizes) : status;
     if (status != WEFT_OK) {
         log_warn("%s: the next job looks at all images again", weft_error_message());
         weft_error_clear();

@@ -12,6 +12,7 @@
 #include "base/permutation.h"
 #include "dense/data/image_cache.h"
 #include "dense/data/image_set.h"
+#include "io/item_origin.h"
 
 /* Samples of a split as they come. */
 typedef struct image_part {
@@ -32,6 +33,8 @@ typedef struct image_store {
     weft_status (*make)(void *self, int64_t number, uint8_t *pixels);
     /* The name of the sample's file; NULL: samples have none. */
     const char *(*name)(void *self, int64_t number);
+    /* Where the sample comes from; NULL: samples have no files. */
+    item_origin (*origin)(void *self, int64_t number);
     void (*close)(void *self);
     /* Hash of places and times of files. Together with the set's hash it says that samples come out as before. */
     char identity[33];

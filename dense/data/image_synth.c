@@ -16,6 +16,7 @@
 #include "base/philox.h"
 #include "base/text/key_numbers.h"
 #include "dense/data/image_reader.h"
+#include "dense/data/image_synth.h"
 
 #define PREFIX "synth:images"
 
@@ -49,23 +50,22 @@ static weft_status parse(const char *path, synth *s)
     return key_numbers_parse("synth", path + strlen(PREFIX), keys, sizeof keys / sizeof *keys, s);
 }
 
-static philox_block draw(const synth *s, int64_t sample, uint32_t purpose, uint32_t index)
+static philox_block draw(uint64_t seed, int64_t sample, uint32_t purpose, uint32_t index)
 {
-    return philox4x32(philox_counter(index, (uint64_t)sample, purpose, 0), (uint64_t)s->seed);
+    return philox4x32(philox_counter(index, (uint64_t)sample, purpose, 0), seed);
 }
 
 static int32_t label_of(const synth *s, int64_t sample)
 {
-    return (int32_t)(((uint64_t)draw(s, sample, RNG_LABEL, 0).word[0] * (uint64_t)s->classes) >> 32);
+    return (int32_t)(((uint64_t)draw((uint64_t)s->seed, sample, RNG_LABEL, 0).word[0] * (uint64_t)s->classes) >> 32);
 }
 
-static void make_sample(const synth *s, int64_t sample, uint8_t *pixels)
+void image_synth_draw(const image_synth_look *s, uint8_t *pixels)
 {
     const double two_pi = 6.283185307179586;
-    const int32_t class = label_of(s, sample);
-    const double angle = two_pi / 2 * (class % DIRECTIONS) / DIRECTIONS;
-    const double step = two_pi * frequency[class / DIRECTIONS];
-    const philox_block looks = draw(s, sample, RNG_LOOKS, 0);
+    const double angle = two_pi / 2 * (s->class % DIRECTIONS) / DIRECTIONS;
+    const double step = two_pi * frequency[s->class / DIRECTIONS];
+    const philox_block looks = draw(s->seed, s->sample, RNG_LOOKS, 0);
     const double phase = two_pi * (double)philox_uniform(looks.word[3]);
     philox_block noise = {{0}};
     for (int64_t i = 0; i < s->size * s->size * s->channels; ++i) {
@@ -73,7 +73,7 @@ static void make_sample(const synth *s, int64_t sample, uint8_t *pixels)
         const int64_t y = i / s->channels / s->size;
         const double gain = 0.5 + 0.5 * (double)philox_uniform(looks.word[c]);
         if (i % 4 == 0) {
-            noise = draw(s, sample, RNG_NOISE, (uint32_t)(i / 4));
+            noise = draw(s->seed, s->sample, RNG_NOISE, (uint32_t)(i / 4));
         }
         const double wave = cos(step * ((double)x * cos(angle) + (double)y * sin(angle)) + phase);
         const double value = 128 + 64 * gain * wave + 32 * (2 * (double)philox_uniform(noise.word[i % 4]) - 1);
@@ -83,7 +83,13 @@ static void make_sample(const synth *s, int64_t sample, uint8_t *pixels)
 
 static weft_status make(void *self, int64_t number, uint8_t *pixels)
 {
-    make_sample(self, number, pixels);
+    const synth *s = self;
+    image_synth_draw(&(image_synth_look){.size = s->size,
+                                         .channels = s->channels,
+                                         .class = label_of(s, number),
+                                         .sample = number,
+                                         .seed = (uint64_t)s->seed},
+                     pixels);
     return WEFT_OK;
 }
 

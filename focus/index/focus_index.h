@@ -7,7 +7,8 @@
  *      | head | items 0 .. 4095 | items 4096 .. 5999 | answers of items 17, 93, ... | items 6000 .. | answers ...
  *
  *      head      JSON: networks and data that the index belongs to, names of classes
- *      items     columns: one of scores for each class, or of the K best classes and the rest; names of the items
+ *      items     columns: one of scores for each class, or of the K best classes and the rest; names of the items with
+ *                checksums of their files; of moving things frame, box and track
  *      answers   the class that the expensive network gives an item: asked once, used by all later queries
  *
  * A score is the log-odds of a class, ln(p / (1 - p)), in 16 bits: code 0 is -32, code 65535 is +32, a step is 0.001.
@@ -27,6 +28,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "io/item_origin.h"
 #include "io/name_list.h"
 
 enum {
@@ -46,6 +48,8 @@ typedef struct focus_head {
     char cheap[FOCUS_HASH_BYTES], data[FOCUS_HASH_BYTES];
     /* Classes of the cheap network; scores of an item, which are all of them, or those of the `kept` likeliest. */
     int64_t classes, kept;
+    /* Items are boxes of frames, which have names and tracks. */
+    bool moving;
     /* [classes] names, or none. */
     name_list class_name;
 } focus_head;
@@ -57,6 +61,7 @@ typedef struct focus_index {
     focus_head head;
     focus_block *block; /* [blocks] of items, in their order */
     int64_t blocks, capacity, items;
+    int64_t tracks;                   /* of moving things; numbered in the order of their first items */
     int32_t *answer;                  /* [items] class by the expensive network; -1: it was not asked */
     int64_t answered;                 /* items that have an answer */
     char expensive[FOCUS_HASH_BYTES]; /* that network; "": there are no answers */
@@ -78,6 +83,8 @@ void focus_index_close(focus_index *index);
 uint16_t focus_index_code(const focus_index *index, int64_t item, int64_t class);
 /* Returns the name of an item, or NULL where items have none; the index owns it. */
 const char *focus_index_name(const focus_index *index, int64_t item);
+/* Returns where an item comes from: zeros where items have no names, frame, box and track of moving things alone. */
+item_origin focus_index_origin(const focus_index *index, int64_t item);
 
 /* ---- writing ---- */
 
@@ -89,9 +96,11 @@ weft_status focus_writer_create(const char *path, const focus_head *head, focus_
 /* Goes on behind the last closed block of an index that was opened; an unclosed end is cut off. WEFT_ERR_USAGE: another
  * process writes it, or has written it since it was opened. */
 weft_status focus_writer_append(const char *path, const focus_index *index, focus_writer **writer);
-/* Adds an item. log_odds: [head->classes], none NaN. name: NULL where items have none. Every FOCUS_BLOCK_ITEMS items a
- * block is closed. WEFT_ERR_DATA: a name that is empty or too long; WEFT_ERR_USAGE: the index is full. */
-weft_status focus_writer_item(focus_writer *writer, const double *log_odds, const char *name);
+/* Adds an item. log_odds: [head->classes], none NaN. name: NULL where items have none. origin: of moving things with a
+ * box, and a track that an item has already or the next number. Every FOCUS_BLOCK_ITEMS items a block is closed.
+ * WEFT_ERR_DATA: a name that is empty or too long; WEFT_ERR_USAGE: the index is full. */
+weft_status focus_writer_item(focus_writer *writer, const double *log_odds, const char *name,
+                              const item_origin *origin);
 /* Closes the block of the items that were added since the last one, if there are such. */
 weft_status focus_writer_flush(focus_writer *writer);
 /* Writes a block of answers of the network of this hash. item: [count] ascending. */

@@ -1,6 +1,7 @@
 /* focus/index/focus_index_layout.h: bytes of an index (focus/index/focus_index.h), for its reader, writer and tests. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -9,7 +10,7 @@
 #define FOCUS_MAGIC  "WEFTFOC1"
 #define FOCUS_FORMAT "weft-focus-index"
 
-enum { FOCUS_VERSION = 1, FOCUS_HEAD_MOST = 1 << 20 /* bytes of the first block */ };
+enum { FOCUS_VERSION = 2, FOCUS_HEAD_MOST = 1 << 20 /* bytes of the first block */ };
 
 enum { FOCUS_KIND_HEAD = 1, FOCUS_KIND_ITEMS = 2, FOCUS_KIND_ANSWERS = 3 };
 
@@ -23,6 +24,7 @@ typedef struct focus_block_head {
 } focus_block_head;
 
 /* Contents of a block of items begin so; behind it stand, in this order:
+ *      with names  uint64 sum [count];  of moving things  uint32 frame [count], track [count], uint16 box [count][4]
  *      uint16 score [kept][count];  with kept < classes also  uint16 rest [count], uint16 class [kept][count]
  *      zeros up to a multiple of 4;  with names  uint32 name_at [count + 1], names with their NULs */
 typedef struct focus_items_head {
@@ -48,7 +50,13 @@ static inline uint64_t focus_sum(const void *contents, uint64_t bytes, uint64_t 
     return file_checksum(contents, bytes, at + 1);
 }
 
-/* Bytes of the columns of numbers of a block of items, up to name_at. */
+/* Bytes of the columns of origins of a block of items, a multiple of 8; the scores follow. */
+static inline uint64_t focus_origin_bytes(uint64_t count, bool named, bool moving)
+{
+    return count * (named ? sizeof(uint64_t) : 0) + count * (moving ? 2 * sizeof(uint32_t) + 4 * sizeof(uint16_t) : 0);
+}
+
+/* Bytes of the columns of scores of a block of items, up to name_at. */
 static inline uint64_t focus_column_bytes(uint64_t count, uint64_t kept, uint64_t classes)
 {
     const uint64_t words = kept < classes ? 2 * kept + 1 : kept;

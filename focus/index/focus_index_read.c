@@ -21,9 +21,12 @@ static const double ODDS_MOST = 32.0, CODE_MOST = 65535.0;
 
 struct focus_block {
     int64_t first, count;
-    const uint16_t *score; /* [kept, count] */
-    const uint16_t *rest;  /* [count] log-odds of all classes that are not kept; NULL: all are kept */
-    const uint16_t *class; /* [kept, count] the classes, the likeliest first; NULL: all in their order */
+    const uint64_t *sum;           /* [count] of files; NULL: items have no names */
+    const uint32_t *frame, *track; /* [count]; NULL: nothing moves */
+    const uint16_t *box;           /* [count, 4] left, top, width, height */
+    const uint16_t *score;         /* [kept, count] */
+    const uint16_t *rest;          /* [count] log-odds of all classes that are not kept; NULL: all are kept */
+    const uint16_t *class;         /* [kept, count] the classes, the likeliest first; NULL: all in their order */
     const uint32_t *name_at;
     const char *names; /* NULL: items have none */
 };
@@ -98,6 +101,8 @@ static weft_status read_object(const char *path, const json_value *object, focus
     WEFT_TRY(read_hash(path, object, "data", true, head->data));
     WEFT_TRY(json_get_int(path, object, "classes", 1, FOCUS_CLASSES_MAX, &head->classes));
     WEFT_TRY(json_get_int(path, object, "kept", 1, head->classes, &head->kept));
+    WEFT_TRY(json_get_bool(path, object, "moving", &head->moving));
+    WEFT_CHECK(!head->moving || head->data[0] == '\0', WEFT_ERR_DATA, "%s: moving things have no names", path);
     return read_names(path, object, head);
 }
 
@@ -141,6 +146,47 @@ static bool classes_fit(const focus_block *block, const focus_head *head)
     return true;
 }
 
+/* Boxes have pixels and end within 16 bits; a track is one that was seen, or the next number. */
+static bool origins_fit(const focus_block *block, int64_t *tracks)
+{
+    for (int64_t i = 0; block->track != NULL && i < block->count; ++i) {
+        const uint16_t *box = block->box + 4 * i;
+        if (block->track[i] > *tracks || box[2] == 0 || box[3] == 0 || box[0] + box[2] > UINT16_MAX ||
+            box[1] + box[3] > UINT16_MAX) {
+            return false;
+        }
+        *tracks += block->track[i] == *tracks;
+    }
+    return true;
+}
+
+/* contents: behind the block's own head. */
+static void place_columns(focus_block *block, const focus_head *head, const uint8_t *contents)
+{
+    const uint64_t count = (uint64_t)block->count, kept = (uint64_t)head->kept;
+    const bool named = head->data[0] == '\0';
+    const uint8_t *at = contents;
+    if (named) {
+        block->sum = (const uint64_t *)(const void *)at;
+    }
+    if (head->moving) {
+        block->frame = (const uint32_t *)(const void *)(at + focus_origin_bytes(count, named, false));
+        block->track = block->frame + count;
+        block->box = (const uint16_t *)(const void *)(block->track + count);
+    }
+    at += focus_origin_bytes(count, named, head->moving);
+    block->score = (const uint16_t *)(const void *)at;
+    if (head->kept < head->classes) {
+        block->rest = block->score + kept * count;
+        block->class = block->rest + count;
+    }
+    if (named) {
+        block->name_at =
+            (const uint32_t *)(const void *)(at + focus_column_bytes(count, kept, (uint64_t)head->classes));
+        block->names = (const char *)(block->name_at + count + 1);
+    }
+}
+
 static weft_status read_items(const char *path, int64_t at, const uint8_t *contents, uint64_t bytes, focus_index *index)
 {
     const focus_head *head = &index->head;
@@ -150,8 +196,9 @@ static weft_status read_items(const char *path, int64_t at, const uint8_t *conte
         return damaged(path, at, "it is too short for items");
     }
     memcpy(&own, contents, sizeof own);
-    const uint64_t columns = focus_column_bytes(own.count, (uint64_t)head->kept, (uint64_t)head->classes);
     const bool named = head->data[0] == '\0';
+    const uint64_t columns = focus_origin_bytes(own.count, named, head->moving) +
+                             focus_column_bytes(own.count, (uint64_t)head->kept, (uint64_t)head->classes);
     const uint64_t names = named ? (own.count + (uint64_t)1) * sizeof(uint32_t) : 0;
     if (own.count < 1 || own.count > FOCUS_BLOCK_ITEMS || own.kept != head->kept ||
         own.first != (uint64_t)block.first || named != (own.name_bytes > 0) || own.name_bytes > bytes ||
@@ -160,17 +207,10 @@ static weft_status read_items(const char *path, int64_t at, const uint8_t *conte
         return damaged(path, at, "its counts do not fit its length");
     }
     block.count = own.count;
-    block.score = (const uint16_t *)(const void *)(contents + sizeof own);
-    if (head->kept < head->classes) {
-        block.rest = block.score + head->kept * block.count;
-        block.class = block.rest + block.count;
-    }
-    if (named) {
-        block.name_at = (const uint32_t *)(const void *)(contents + sizeof own + columns);
-        block.names = (const char *)(block.name_at + block.count + 1);
-    }
-    if (!classes_fit(&block, head) || (named && !names_fit(&block, own.name_bytes))) {
-        return damaged(path, at, "its classes or names are none of the index");
+    place_columns(&block, head, contents + sizeof own);
+    if (!classes_fit(&block, head) || (named && !names_fit(&block, own.name_bytes)) ||
+        !origins_fit(&block, &index->tracks)) {
+        return damaged(path, at, "its classes, names or tracks are none of the index");
     }
     int capacity = (int)index->capacity;
     WEFT_TRY(grow_array((void **)&index->block, sizeof *index->block, (int)index->blocks, &capacity, WEFT_MEM_FOCUS));
@@ -358,4 +398,21 @@ const char *focus_index_name(const focus_index *index, int64_t item)
 {
     const focus_block *block = block_of(index, item);
     return block->names != NULL ? block->names + block->name_at[item - block->first] : NULL;
+}
+
+item_origin focus_index_origin(const focus_index *index, int64_t item)
+{
+    const focus_block *block = block_of(index, item);
+    const int64_t place = item - block->first;
+    item_origin origin = {.sum = block->sum != NULL ? block->sum[place] : 0};
+    if (block->track != NULL) {
+        const uint16_t *box = block->box + 4 * place;
+        origin.frame = block->frame[place];
+        origin.track = block->track[place];
+        origin.left = box[0];
+        origin.top = box[1];
+        origin.width = box[2];
+        origin.height = box[3];
+    }
+    return origin;
 }

@@ -22,11 +22,12 @@ struct focus_writer {
     int fd;
     int64_t bytes; /* of closed blocks */
     int64_t classes, kept, items;
-    bool named;
+    bool named, moving;
     /* ---- items of the open block ---- */
     int64_t count;
     uint16_t *score, *rest, *class; /* [FOCUS_BLOCK_ITEMS, kept], [FOCUS_BLOCK_ITEMS], as score */
     int64_t *order;                 /* [classes] */
+    item_origin *origin;            /* [FOCUS_BLOCK_ITEMS] */
     uint32_t name_at[FOCUS_BLOCK_ITEMS + 1];
     char *names; /* [name_room] */
     size_t name_room;
@@ -89,6 +90,7 @@ static void print_head(FILE *out, const focus_head *head)
     json_text(&json, "data", head->data);
     json_int(&json, "classes", head->classes);
     json_int(&json, "kept", head->kept);
+    json_bool(&json, "moving", head->moving);
     if (head->class_name.text != NULL) {
         json_array(&json, "class_names");
         for (int64_t i = 0; i < head->class_name.count; ++i) {
@@ -135,11 +137,13 @@ static weft_status begin(const char *path, const focus_head *head, int flags, fo
     w->classes = head->classes;
     w->kept = head->kept;
     w->named = head->data[0] == '\0';
+    w->moving = head->moving;
     WEFT_TRY(file_path(w->path, "%s", path));
     WEFT_TRY(WEFT_NEW(&w->score, FOCUS_BLOCK_ITEMS * w->kept, WEFT_MEM_FOCUS));
     WEFT_TRY(WEFT_NEW(&w->class, FOCUS_BLOCK_ITEMS * w->kept, WEFT_MEM_FOCUS));
     WEFT_TRY(WEFT_NEW(&w->rest, FOCUS_BLOCK_ITEMS, WEFT_MEM_FOCUS));
     WEFT_TRY(WEFT_NEW(&w->order, w->classes, WEFT_MEM_FOCUS));
+    WEFT_TRY(WEFT_NEW(&w->origin, FOCUS_BLOCK_ITEMS, WEFT_MEM_FOCUS));
     WEFT_TRY(file_lock_take(lock, NULL, &w->lock));
     w->fd = open(path, flags | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0666);
     WEFT_CHECK(w->fd >= 0 || errno != EEXIST, WEFT_ERR_USAGE, "%s: exists: choose another name, or remove it", path);
@@ -198,7 +202,7 @@ void focus_writer_close(focus_writer *w)
         (void)close(w->fd);
     }
     file_lock_release(w->lock);
-    WEFT_FREE_ALL(w->score, w->rest, w->class, w->order, w->names, w->block);
+    WEFT_FREE_ALL(w->score, w->rest, w->class, w->order, w->origin, w->names, w->block);
     weft_free(w);
 }
 
@@ -255,11 +259,12 @@ static weft_status keep_name(focus_writer *w, const char *name)
     return WEFT_OK;
 }
 
-weft_status focus_writer_item(focus_writer *w, const double *log_odds, const char *name)
+weft_status focus_writer_item(focus_writer *w, const double *log_odds, const char *name, const item_origin *origin)
 {
     WEFT_CHECK(w->items < FOCUS_ITEMS_MAX, WEFT_ERR_USAGE,
                "%s: holds %d items, the most that an index has: begin another", w->path, FOCUS_ITEMS_MAX);
     WEFT_TRY(w->named ? keep_name(w, name) : WEFT_OK);
+    w->origin[w->count] = *origin;
     if (w->kept < w->classes) {
         keep_best(w, log_odds);
     } else {
@@ -283,10 +288,31 @@ static uint16_t *put_columns(const focus_writer *w, const uint16_t *from, uint16
     return to;
 }
 
+static void put_origins(const focus_writer *w, uint8_t *to)
+{
+    const uint64_t count = (uint64_t)w->count;
+    uint64_t *sum = (uint64_t *)(void *)to;
+    uint32_t *frame = (uint32_t *)(void *)(to + focus_origin_bytes(count, w->named, false)), *track = frame + count;
+    uint16_t *box = (uint16_t *)(track + count);
+    for (uint64_t i = 0; i < count; ++i) {
+        const item_origin *from = &w->origin[i];
+        if (w->named) {
+            sum[i] = from->sum;
+        }
+        if (w->moving) {
+            const uint16_t sides[4] = {from->left, from->top, from->width, from->height};
+            frame[i] = from->frame;
+            track[i] = from->track;
+            memcpy(box + 4 * i, sides, sizeof sides);
+        }
+    }
+}
+
 weft_status focus_writer_flush(focus_writer *w)
 {
     const uint64_t count = (uint64_t)w->count;
-    const uint64_t columns = focus_column_bytes(count, (uint64_t)w->kept, (uint64_t)w->classes);
+    const uint64_t origins = focus_origin_bytes(count, w->named, w->moving);
+    const uint64_t columns = origins + focus_column_bytes(count, (uint64_t)w->kept, (uint64_t)w->classes);
     const focus_items_head own = {.first = (uint64_t)(w->items - w->count),
                                   .count = (uint32_t)count,
                                   .kept = (uint32_t)w->kept,
@@ -299,7 +325,8 @@ weft_status focus_writer_flush(focus_writer *w)
     WEFT_TRY(reserve(w, bytes));
     uint8_t *at = w->block + sizeof(focus_block_head);
     memcpy(at, &own, sizeof own);
-    uint16_t *column = put_columns(w, w->score, (uint16_t *)(void *)(at + sizeof own));
+    put_origins(w, at + sizeof own);
+    uint16_t *column = put_columns(w, w->score, (uint16_t *)(void *)(at + sizeof own + origins));
     if (w->kept < w->classes) {
         memcpy(column, w->rest, count * sizeof *column);
         (void)put_columns(w, w->class, column + count);

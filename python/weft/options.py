@@ -480,6 +480,9 @@ class TrainOptions(TypedDict, total=False):
         ones; not given = none
     cache_disk: 0 to 1000000000000000.0; default 0
         most bytes in --cache-dir for one data set; 0 = what is free, but for a tenth of the disk
+    motion: default off
+        of a trained model: --data is a folder or a tar of frames of a still camera, in the order of their names, and
+        what moves in them is answered for: boxes, cut out and scaled
     valid_images: 0 to 1000000000; default 0
         training images to set apart for validation where the data have none; without validation the last epoch counts
     data_format: one of auto, idx, cifar, folders, tar, loose, synth; default auto
@@ -818,6 +821,7 @@ class TrainOptions(TypedDict, total=False):
     cache_memory: Union[int, str]
     cache_dir: str
     cache_disk: Union[int, str]
+    motion: bool
     valid_images: int
     data_format: str
     augment: str

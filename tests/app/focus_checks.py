@@ -7,7 +7,6 @@ count CSV PREDICTIONS CLASS: the interval holds how many items are of the class.
 plan CSV SMALL LARGE: agreement and plans of every s-th item by predictions.npy of both networks.
 pictures FOLDER FIRST LAST: writes small pictures FIRST .. LAST - 1 as PNG.
 """
-import ast
 import csv
 import json
 import math
@@ -16,28 +15,7 @@ import struct
 import sys
 import zlib
 
-
-def npy(path):
-    with open(path, "rb") as stream:
-        data = stream.read()
-    length = struct.unpack_from("<H", data, 8)[0]
-    head = ast.literal_eval(data[10:10 + length].decode())
-    code = {"<f4": "f", "<i4": "i"}[head["descr"]]
-    rows, columns = head["shape"]
-    values = struct.unpack_from(f"<{rows * columns}{code}", data, 10 + length)
-    return [values[i * columns:(i + 1) * columns] for i in range(rows)]
-
-
-def blocks(path):
-    with open(path, "rb") as stream:
-        data = stream.read()
-    at = 0
-    while at < len(data):
-        magic, kind, zero, size, _, _ = struct.unpack_from("<8sIIQQQ", data, at)
-        assert magic == b"WEFTFOC1" and zero == 0
-        yield kind, data[at + 40:at + 40 + size]
-        at += 40 + size
-    assert at == len(data)
+from focus_index import blocks, npy
 
 
 def scores(path):
@@ -49,7 +27,8 @@ def scores(path):
         elif kind == 2:
             first, count, kept, _ = struct.unpack_from("<QIIQ", contents)
             assert first == len(items) and kept == head["kept"]
-            column = struct.unpack_from(f"<{kept * count}H", contents, 24)
+            origins = count * (8 if head["data"] == "" else 0)
+            column = struct.unpack_from(f"<{kept * count}H", contents, 24 + origins)
             items += [[column[k * count + i] / 65535 * 64 - 32 for k in range(kept)] for i in range(count)]
     return head, items
 

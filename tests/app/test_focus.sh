@@ -1,6 +1,7 @@
 #!/bin/bash
 # weft focus: an index is the same bytes for 1, 2 and 4 ranks and holds what weft predict says; queries keep recall, precision
-# and interval, and a second one runs nothing; items are appended; other networks, other data and damage are refused in words.
+# and interval, and a second one runs nothing; items are appended; other networks, other data, other pictures
+# under old names and damage are refused in words.
 # needs: mpirun
 set -u
 weft=$1
@@ -104,6 +105,11 @@ refused 2 "is no class of" focus "${query[@]}" --class cat
 refused 2 "it is plan, ingest or query" focus quarry --index one.idx
 refused 2 "--class is missing" focus query --data $data --index one.idx --expensive large
 refused 65 "is an index of other data" focus query --data grown --index one.idx --expensive large --class 0
+check pictures other 8 9
+mv other/0008.png grown/0007.png
+refused 65 "0007.png has other contents than when the index unasked.idx was made" focus query --data grown --index unasked.idx \
+    --expensive large --class 0 --labels 400
+refused 65 "other contents" focus ingest --data grown --cheap small --index unasked.idx
 rm grown/0007.png
 refused 65 "is in the index" focus query --data grown --index unasked.idx --expensive large --class 0 --labels 400
 ok "$weft" train --data synth:quickstart,scale=0.01 --model sage --epochs 2 --quiet --run-dir graph

@@ -4,6 +4,7 @@
  */
 #include "focus/index/focus_index.h"
 #include "focus/index/focus_index_layout.h"
+#include "focus/index/focus_units.h"
 #include "fuzz/fuzz_support.h"
 
 enum { STATED_LIMIT = 64 << 20 };
@@ -32,6 +33,28 @@ static void repair(uint8_t *data, size_t size)
     }
 }
 
+/* Sum over what a query counts; every unit has an item of its own. */
+static uint64_t digest_units(const focus_index *index)
+{
+    focus_units units;
+    uint64_t sum = 0;
+    uint16_t *code = malloc(((size_t)index->items + 1) * sizeof *code);
+    if (code == NULL || focus_units_make(index, &units) != WEFT_OK || units.count > index->items ||
+        focus_units_score(&units, index, 0, code) != WEFT_OK) {
+        abort();
+    }
+    for (int64_t u = 0; u < units.count; ++u) {
+        const int64_t item = focus_unit_item(&units, u);
+        if (units.item != NULL && focus_index_origin(index, item).track != u) {
+            abort();
+        }
+        sum = 31 * sum + code[u] + (uint64_t)item;
+    }
+    focus_units_free(&units);
+    free(code);
+    return sum;
+}
+
 /* Sum over all that an index holds. */
 static uint64_t digest(const focus_index *index)
 {
@@ -39,9 +62,11 @@ static uint64_t digest(const focus_index *index)
     for (int64_t i = 0; i < index->items; ++i) {
         const char *name = focus_index_name(index, i);
         sum = 31 * sum + focus_index_code(index, i, i % index->head.classes) + (uint64_t)index->answer[i];
+        const item_origin origin = focus_index_origin(index, i);
         sum += name != NULL ? strlen(name) : 0;
+        sum = 31 * sum + origin.sum + origin.frame + origin.track + origin.left + origin.top + origin.width;
     }
-    return sum;
+    return 31 * sum + digest_units(index);
 }
 
 static weft_status read_all(const char *path, uint64_t *sum)

@@ -118,6 +118,15 @@ static void mix_pixel(const uint8_t *from, const axis axes[2], int64_t y, int64_
     }
 }
 
+static void mix_all(const uint8_t *from, const axis axes[2], const image_shape *wanted, uint8_t *to)
+{
+    for (int64_t y = 0; y < wanted->height; ++y) {
+        for (int64_t x = 0; x < wanted->width; ++x, to += wanted->channels) {
+            mix_pixel(from, axes, y, x, wanted->channels, to);
+        }
+    }
+}
+
 static void resize(const uint8_t *from, const image_shape *is, const image_shape *wanted, uint8_t *to)
 {
     const float high = (float)is->height / (float)wanted->height;
@@ -126,20 +135,31 @@ static void resize(const uint8_t *from, const image_shape *is, const image_shape
     const axis axes[2] = {
         {.count = is->height, .ratio = ratio, .skip = ((float)is->height / ratio - (float)wanted->height) / 2},
         {.count = is->width, .ratio = ratio, .skip = ((float)is->width / ratio - (float)wanted->width) / 2}};
-    for (int64_t y = 0; y < wanted->height; ++y) {
-        for (int64_t x = 0; x < wanted->width; ++x, to += wanted->channels) {
-            mix_pixel(from, axes, y, x, wanted->channels, to);
-        }
-    }
+    mix_all(from, axes, wanted, to);
+}
+
+void image_cut(const uint8_t *from, const image_shape *is, const image_cutout *part, const image_shape *wanted,
+               uint8_t *to)
+{
+    const float high = part->height / (float)wanted->height, wide = part->width / (float)wanted->width;
+    const axis axes[2] = {{.count = is->height, .ratio = high, .skip = part->top / high},
+                          {.count = is->width, .ratio = wide, .skip = part->left / wide}};
+    mix_all(from, axes, wanted, to);
+}
+
+weft_status image_decode_large(const char *name, const uint8_t *data, size_t bytes, const image_shape *least,
+                               image_scratch *scratch, image_shape *is)
+{
+    const image_codec *codec;
+    WEFT_TRY(find_codec(name, data, bytes, &codec));
+    return codec->decode(name, data, bytes, least, scratch, is);
 }
 
 weft_status image_decode(const char *name, const uint8_t *data, size_t bytes, const image_shape *wanted,
                          image_scratch *scratch, uint8_t *pixels)
 {
-    const image_codec *codec;
     image_shape is;
-    WEFT_TRY(find_codec(name, data, bytes, &codec));
-    WEFT_TRY(codec->decode(name, data, bytes, wanted, scratch, &is));
+    WEFT_TRY(image_decode_large(name, data, bytes, wanted, scratch, &is));
     if (pixels == NULL) {
         return WEFT_OK;
     }

@@ -46,6 +46,21 @@ weft_status image_look(const char *name, const uint8_t *data, size_t bytes, imag
 weft_status image_decode(const char *name, const uint8_t *data, size_t bytes, const image_shape *wanted,
                          image_scratch *scratch, uint8_t *pixels);
 
+/* The image as its format's decoder leaves it in scratch, [is->height, is->width, least->channels]: no smaller than
+ * `least` where the file is not. [out] is. Fails like image_decode. */
+weft_status image_decode_large(const char *name, const uint8_t *data, size_t bytes, const image_shape *least,
+                               image_scratch *scratch, image_shape *is);
+
+/* A part of an image, in its pixels. */
+typedef struct image_cutout {
+    float left, top, width, height;
+} image_cutout;
+
+/* from: [is->height, is->width, is->channels]. part: inside it. [out] to: the part, stretched to `wanted`, which has as
+ * many channels. */
+void image_cut(const uint8_t *from, const image_shape *is, const image_cutout *part, const image_shape *wanted,
+               uint8_t *to);
+
 /* Of the libraries that decode. */
 const char *image_jpeg_version(void);
 const char *image_png_version(void);

@@ -35,6 +35,7 @@ typedef struct tar_file {
     char path[FILE_PATH_MAX];
     text_stream *stream;
     bool plain;
+    bool loose;    /* files need no folder */
     int64_t at;    /* byte of the unpacked archive */
     uint8_t *held; /* images of a packed one, one after the other */
     size_t used, capacity;
@@ -244,11 +245,16 @@ static weft_status hold(tar_file *t, int64_t bytes, image_place *place)
     return WEFT_OK;
 }
 
+static bool takes(const tar_file *t, const char *name)
+{
+    return t->loose ? image_files_takes_loose(name) : image_files_takes(name);
+}
+
 static weft_status take_file(tar_file *t, image_files *files, int64_t bytes)
 {
     const size_t length = strlen(t->name);
     const bool folder = length > 0 && t->name[length - 1] == '/'; /* of an archive without types (v7) */
-    if (!image_files_takes(t->name)) {
+    if (!takes(t, t->name)) {
         if (!folder) {
             image_files_pass_over(files, t->name);
         }
@@ -270,7 +276,7 @@ static weft_status take_file(tar_file *t, image_files *files, int64_t bytes)
 static weft_status take_link(const tar_file *t, image_files *files)
 {
     image_place place;
-    if (image_files_takes(t->name) && image_files_find(files, t->link, &place)) {
+    if (takes(t, t->name) && image_files_find(files, t->link, &place)) {
         return image_files_add(files, t->name, &place);
     }
     image_files_pass_over(files, t->name);
@@ -411,6 +417,7 @@ static weft_status list_files(const char *path, const image_options *options, ta
     WEFT_TRY(WEFT_NEW(&t->words, WORDS_MAX + 1, WEFT_MEM_GENERAL));
     WEFT_TRY(text_stream_open(path, &t->stream));
     t->plain = text_stream_plain(t->stream);
+    t->loose = options->motion;
     t->most = options->memory;
     t->most_flag = image_memory_flag(options);
     t->pax_size = -1;
@@ -424,11 +431,11 @@ static weft_status open_set(weft_comm *comm, const char *path, const image_optio
 {
     image_files *files = NULL;
     tar_file *t = NULL;
-    weft_status status = image_files_create(IMAGE_LAYOUT_ANY, &files);
+    weft_status status = image_files_create(options->motion ? IMAGE_LAYOUT_LOOSE : IMAGE_LAYOUT_ANY, &files);
     status = status == WEFT_OK ? WEFT_NEW_ZERO(&t, 1, WEFT_MEM_GENERAL) : status;
     if (status == WEFT_OK) {
         status = list_files(path, options, t, files);
-        set->store->kept = t->capacity;
+        set->store->kept = options->motion ? 0 : t->capacity; /* boxes are what they are of, so their frames stay */
     }
     status = comm_agree(comm, status);
     if (status != WEFT_OK) {

@@ -38,11 +38,12 @@ static double probability_of(int32_t code)
 static void tell(const focus_query *q, const char *class)
 {
     const focus_asker *a = q->asker;
-    log_info(
-        "class %s: %lld answers (%lld accepted, the others verified) of %lld items; the network ran on %lld items, "
-        "and %lld looks found the answer in the index",
-        class, (long long)q->count, (long long)q->accepted, (long long)a->index->items, (long long)a->runs,
-        (long long)a->known);
+    log_info("class %s: %lld answers (%lld accepted, the others verified) of %lld %s; the network ran on %lld of %lld "
+             "items, "
+             "and %lld looks found the answer in the index",
+             class, (long long)q->count, (long long)q->accepted, (long long)q->units.count,
+             q->units.item != NULL ? "tracks" : "items", (long long)a->runs, (long long)a->index->items,
+             (long long)a->known);
     if (q->limit > 0) {
         if (q->count < q->limit) {
             log_info("the network ran on everything: there are no more than %lld", (long long)q->count);
@@ -72,7 +73,6 @@ static weft_status run_query(focus_work *w, const weft_options *o)
                        .limit = option_int(o, OPT_FOCUS_LIMIT),
                        .seed = (uint64_t)option_int(o, OPT_FOCUS_SEED)};
     focus_network_hash(a->network, a->hash);
-    WEFT_TRY(focus_index_open(a->path, a->index));
     const focus_head *head = &a->index->head;
     WEFT_TRY(focus_network_class(&m->classes, m->outputs, m->path, class, &q->asked_class));
     WEFT_TRY(focus_network_class(&head->class_name, head->classes, a->path, class, &indexed));
@@ -107,7 +107,10 @@ static weft_status query(model_job *job, focus_work *w)
     focus_asker *a = &w->asker;
     WEFT_TRY(check_options(o));
     *a = (focus_asker){.network = &job->predictor, .path = option_text(o, OPT_FOCUS_INDEX), .index = &w->index};
+    WEFT_TRY(focus_asker_open(a, job->context.comm));
     WEFT_TRY(predictor_open_model(&job->context, o, option_text(o, OPT_FOCUS_EXPENSIVE), 1, &job->predictor));
+    job->predictor.known = a->origin;
+    job->predictor.known_count = a->origins;
     WEFT_TRY(predictor_load(&job->predictor, true));
     WEFT_TRY(focus_network_check(&job->predictor));
     return comm_rank(job->context.comm) == 0 ? focus_asker_dismiss(a, run_query(w, o)) : focus_asker_serve(a);

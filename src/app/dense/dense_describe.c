@@ -23,6 +23,15 @@ const char *dense_row_name(const workload *work, int64_t row)
     return image_set_file(set, split, index);
 }
 
+item_origin dense_row_origin(const workload *work, int64_t row)
+{
+    const image_set *set = ((const dense_job *)work->self)->set;
+    int split;
+    int64_t index;
+    image_set_evaluated_at(set, row, &split, &index);
+    return image_set_origin(set, split, index);
+}
+
 typedef struct net_sums {
     int64_t parameters;
     double flops;

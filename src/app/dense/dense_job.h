@@ -73,6 +73,7 @@ weft_status dense_augment_of(const image_set *set, const weft_options *options, 
 /* See workload_ops; in app/dense/dense_describe.c. */
 void dense_data_facts(const workload *work, fact_list *list);
 const char *dense_row_name(const workload *work, int64_t row);
+item_origin dense_row_origin(const workload *work, int64_t row);
 void dense_plan_facts(const workload *work, fact_list *list);
 void dense_epoch_facts(const workload *work, fact_list *list);
 weft_status dense_gather_figures(const workload *work);

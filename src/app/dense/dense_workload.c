@@ -6,6 +6,7 @@
 
 #include "app/activity/activity_table.h"
 #include "app/dense/bench/bench_dense.h"
+#include "app/dense/convert/convert_images.h"
 #include "app/dense/dense_job.h"
 #include "app/dense/info/info_images.h"
 #include "app/setup/layer_setup.h"
@@ -141,7 +142,12 @@ static weft_status dense_open(workload *work, const char *folder)
                              .memory = option_size(o, OPT_CACHE_MEMORY),
                              .cache_folder = folder_of(option_text(o, OPT_CACHE_DIR)),
                              .cache_disk = option_size(o, OPT_CACHE_DISK),
-                             .threads = context->placement.threads};
+                             .threads = context->placement.threads,
+                             .motion = option_flag(o, OPT_MOTION) || work->known != NULL,
+                             .known = work->known,
+                             .known_count = work->known_count};
+    WEFT_CHECK(!options.motion || work->trained, WEFT_ERR_USAGE,
+               FLAG_MOTION ": what moves has no classes to train for; weft predict and weft focus answer for it");
     bound_memory(context, &options);
     activity_begin(ACTIVITY_LOAD);
     weft_status status = dense_size_of(o, &options.height, &options.width);
@@ -203,8 +209,9 @@ static void dense_unbuild(workload *work)
  * are drawn by the seed. */
 static bool dense_needs_other_data(const workload *work, option_id id)
 {
-    static const option_id of_set[] = {OPT_IMAGE_FORMAT, OPT_IMAGE_SIZE, OPT_IMAGE_MOMENTS, OPT_VALID_IMAGES,
-                                       OPT_CACHE_MEMORY, OPT_CACHE_DIR,  OPT_CACHE_DISK,    OPTION_NONE};
+    static const option_id of_set[] = {OPT_IMAGE_FORMAT, OPT_IMAGE_SIZE,   OPT_IMAGE_MOMENTS,
+                                       OPT_VALID_IMAGES, OPT_CACHE_MEMORY, OPT_CACHE_DIR,
+                                       OPT_CACHE_DISK,   OPT_MOTION,       OPTION_NONE};
     const bool draws = option_int(work->context->options, OPT_VALID_IMAGES) > 0;
     return option_id_listed(of_set, id) || (id == OPT_SEED && draws);
 }
@@ -276,6 +283,7 @@ const workload_ops dense_workload = {
     .end = dense_end,
     .data_facts = dense_data_facts,
     .row_name = dense_row_name,
+    .row_origin = dense_row_origin,
     .row_title = {"file", "image"},
     .shows_answers = true,
     .answers_some = true,
@@ -291,5 +299,7 @@ const workload_ops dense_workload = {
     .benches = benches,
     .info = dense_info,
     .info_name = net_zoo_name,
+    .convert = dense_convert,
+    .print_formats = dense_print_formats,
     .library = dense_library,
 };

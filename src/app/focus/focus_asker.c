@@ -8,40 +8,30 @@
 #include "app/focus/focus_scores.h"
 #include "app/predict/predictions.h"
 
-/* ---- rows and items ---- */
-
-static int by_name_order(const void *a, const void *b)
+/* Rank 0. */
+static weft_status list_origins(focus_asker *a)
 {
-    return strcmp(((const focus_named_row *)a)->name, ((const focus_named_row *)b)->name);
-}
-
-weft_status focus_rows_by_name(const workload *work, focus_named_row **by_name)
-{
-    const int64_t rows = work->held.total;
-    *by_name = NULL;
-    if (rows == 0 || workload_row_name(work, 0) == NULL) {
+    WEFT_TRY(focus_index_open(a->path, a->index));
+    if (!a->index->head.moving || a->index->items == 0) {
         return WEFT_OK;
     }
-    WEFT_TRY(WEFT_NEW(by_name, rows, WEFT_MEM_FOCUS));
-    for (int64_t i = 0; i < rows; ++i) {
-        (*by_name)[i] = (focus_named_row){workload_row_name(work, i), i};
-    }
-    qsort(*by_name, (size_t)rows, sizeof **by_name, by_name_order);
-    for (int64_t i = 1; i < rows; ++i) {
-        WEFT_CHECK(
-            strcmp((*by_name)[i - 1].name, (*by_name)[i].name) != 0, WEFT_ERR_DATA,
-            "%s: two of the %s are called %s, and an index tells them apart by their names: give the data in one "
-            "place",
-            work->name, work->ops->rows, (*by_name)[i].name);
+    WEFT_TRY(WEFT_NEW(&a->origin, a->index->items, WEFT_MEM_FOCUS));
+    for (int64_t i = 0; i < a->index->items; ++i) {
+        a->origin[a->origins++] = focus_index_origin(a->index, i);
     }
     return WEFT_OK;
 }
 
-int64_t focus_row_of(const focus_named_row *by_name, int64_t rows, const char *name)
+weft_status focus_asker_open(focus_asker *a, weft_comm *comm)
 {
-    const focus_named_row key = {.name = name};
-    const focus_named_row *found = bsearch(&key, by_name, (size_t)rows, sizeof key, by_name_order);
-    return found != NULL ? found->row : -1;
+    const bool first = comm_rank(comm) == 0;
+    WEFT_TRY(comm_agree(comm, first ? list_origins(a) : WEFT_OK));
+    WEFT_TRY(comm_bcast(comm, 0, &a->origins, sizeof a->origins));
+    if (a->origins == 0) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(comm_agree(comm, first ? WEFT_OK : WEFT_NEW(&a->origin, a->origins, WEFT_MEM_FOCUS)));
+    return comm_bcast(comm, 0, a->origin, a->origins * (int64_t)sizeof *a->origin);
 }
 
 weft_status focus_asker_begin(focus_asker *a)
@@ -53,10 +43,8 @@ weft_status focus_asker_begin(focus_asker *a)
                " %s: name that network, or make an index of its own for this one",
                a->path, a->network->model->path);
     WEFT_TRY(focus_rows_by_name(work, &a->by_name));
-    const bool named = index->head.data[0] == '\0';
-    WEFT_CHECK(named == (a->by_name != NULL) && (named || strcmp(index->head.data, work->hash) == 0), WEFT_ERR_DATA,
-               "%s: is an index of other data than %s: give the data that it was made of", a->path, work->name);
-    WEFT_CHECK(named || index->items <= work->held.total, WEFT_ERR_DATA,
+    WEFT_TRY(focus_match_check(index, a->path, work, a->by_name));
+    WEFT_CHECK(a->by_name != NULL || index->items <= work->held.total, WEFT_ERR_DATA,
                "%s: holds %lld items, and %s has %lld %s: give the data that it was made of", a->path,
                (long long)index->items, work->name, (long long)work->held.total, work->ops->rows);
     return WEFT_OK;
@@ -223,8 +211,9 @@ weft_status focus_asker_ask(focus_asker *a, const int64_t *item, int64_t count)
 
 void focus_asker_free(focus_asker *a)
 {
-    WEFT_FREE_ALL(a->row, a->class, a->by_name);
+    WEFT_FREE_ALL(a->row, a->class, a->by_name, a->origin);
     a->class = NULL;
     a->row = NULL;
     a->by_name = NULL;
+    a->origin = NULL;
 }

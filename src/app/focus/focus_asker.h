@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "app/focus/focus_match.h"
 #include "app/predict/predictor.h"
 #include "focus/index/focus_index.h"
 
@@ -18,17 +19,22 @@ typedef struct focus_asker {
     bool failed;        /* all ranks know */
     int64_t *row;       /* [count] rows of the data that are being answered for, on every rank */
     int64_t count;
+    item_origin *origin; /* [origins] of the items, on every rank, where they are moving things; else NULL */
+    int64_t origins;
     /* ---- rank 0 ---- */
     int32_t *class;   /* [count] their classes */
     const char *path; /* of the index */
     focus_index *index;
-    char hash[FOCUS_HASH_BYTES];     /* of the network */
-    int64_t runs, known;             /* items that were run, and asked for and known already */
-    struct focus_named_row *by_name; /* [network->work->held.total] rows by name; NULL: item i is row i */
+    char hash[FOCUS_HASH_BYTES]; /* of the network */
+    int64_t runs, known;         /* items that were run, and asked for and known already */
+    focus_named_row *by_name;    /* [network->work->held.total] rows by name; NULL: item i is row i */
 } focus_asker;
 
+/* Opens the index on rank 0; all ranks hear what moves in it, so that nobody looks for it again. Fails like
+ * focus_index_open. Collective. */
+weft_status focus_asker_open(focus_asker *a, weft_comm *comm);
 /* Prepares rank 0: its path, index, hash and by_name. WEFT_ERR_USAGE: the index holds answers of another network;
- * WEFT_ERR_DATA: it is of other data. Not collective. */
+ * WEFT_ERR_DATA: it is of other data (focus_match_check). Not collective. */
 weft_status focus_asker_begin(focus_asker *a);
 /* Rank 0: answers of these items [count, ascending, different], into index->answer and the file. WEFT_ERR_DATA: an item
  * is not among the data. */
@@ -38,15 +44,3 @@ weft_status focus_asker_serve(focus_asker *a);
 /* Rank 0: the others return from focus_asker_serve; returns the worst of `status` and theirs. */
 weft_status focus_asker_dismiss(focus_asker *a, weft_status status);
 void focus_asker_free(focus_asker *a);
-
-/* A row of data by the name of its file. */
-typedef struct focus_named_row {
-    const char *name;
-    int64_t row;
-} focus_named_row;
-
-/* [out] by_name: [work->held.total] sorted by name, for weft_free; NULL where rows have no names. WEFT_ERR_DATA: two
- * rows have one name. Rank 0. */
-weft_status focus_rows_by_name(const workload *work, focus_named_row **by_name);
-/* Returns the row of this name, or -1. */
-int64_t focus_row_of(const focus_named_row *by_name, int64_t rows, const char *name);

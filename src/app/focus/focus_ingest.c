@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "app/focus/focus_asker.h"
+#include "app/focus/focus_match.h"
 #include "app/focus/focus_network.h"
 #include "app/focus/focus_scores.h"
 #include "base/clock.h"
@@ -40,7 +40,8 @@ static weft_status write_rows(void *self, int64_t first, int64_t rows, const flo
             return weft_fail_context(status, "%s: row %lld%s%s: ", work->name, (long long)row, name != NULL ? ", " : "",
                                      name != NULL ? name : "");
         }
-        WEFT_TRY(focus_writer_item(g->writer, g->odds, name));
+        const item_origin origin = workload_row_origin(work, row);
+        WEFT_TRY(focus_writer_item(g->writer, g->odds, name, &origin));
     }
     log_progress_update(&g->progress, (double)(first + rows));
     return WEFT_OK;
@@ -48,18 +49,12 @@ static weft_status write_rows(void *self, int64_t first, int64_t rows, const flo
 
 /* ---- which rows ---- */
 
-static weft_status check_index(const ingest *g, const focus_index *index, const char *hash, bool named)
+static weft_status check_index(const ingest *g, const focus_index *index, const char *hash)
 {
-    const workload *work = g->network->work;
     WEFT_CHECK(strcmp(index->head.cheap, hash) == 0, WEFT_ERR_USAGE,
                "%s: holds scores of another network than " FLAG_FOCUS_CHEAP
                " %s: name that network, or another " FLAG_FOCUS_INDEX,
                g->path, g->network->model->path);
-    WEFT_CHECK(named == (index->head.data[0] == '\0') && (named || strcmp(index->head.data, work->hash) == 0),
-               WEFT_ERR_USAGE,
-               "%s: is an index of other data than %s; only files with names are added to an index: choose "
-               "another " FLAG_FOCUS_INDEX,
-               g->path, work->name);
     return WEFT_OK;
 }
 
@@ -72,6 +67,9 @@ static weft_status list_new(ingest *g, const focus_index *index)
     uint8_t *held = NULL;
     weft_status status;
     WEFT_TRY_GOTO(focus_rows_by_name(work, &by_name), status, done);
+    if (index->items > 0) {
+        WEFT_TRY_GOTO(focus_match_check(index, g->path, work, by_name), status, done);
+    }
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(&held, total, WEFT_MEM_FOCUS), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&g->row, total, WEFT_MEM_FOCUS), status, done);
     for (int64_t i = 0; i < index->items; ++i) {
@@ -99,6 +97,7 @@ static weft_status make_index(ingest *g, const char *hash, int64_t kept, bool na
     if (m->classes.count == head.classes) {
         head.class_name = m->classes;
     }
+    head.moving = workload_row_origin(g->network->work, 0).width > 0;
     memcpy(head.cheap, hash, sizeof head.cheap);
     if (!named) {
         memcpy(head.data, g->network->work->hash, sizeof head.data);
@@ -117,7 +116,7 @@ static weft_status open_index(ingest *g, int64_t kept, focus_ingested *done)
     const bool named = workload_row_name(work, 0) != NULL;
     focus_network_hash(g->network, hash);
     weft_status status = there ? focus_index_open(g->path, &index) : WEFT_OK;
-    status = status == WEFT_OK && there ? check_index(g, &index, hash, named) : status;
+    status = status == WEFT_OK && there ? check_index(g, &index, hash) : status;
     status = status == WEFT_OK ? list_new(g, &index) : status;
     status = status == WEFT_OK ? WEFT_NEW(&g->odds, work->outputs, WEFT_MEM_FOCUS) : status;
     if (status == WEFT_OK && (g->count > 0 || !there)) {

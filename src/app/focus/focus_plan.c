@@ -87,6 +87,10 @@ static weft_status answer(planner *s, predictor *p, const char *path)
     WEFT_TRY(predictor_load(p, true));
     WEFT_TRY(focus_network_check(p));
     WEFT_TRY(check_classes(s, p));
+    WEFT_CHECK(p->work->held.total == 0 || workload_row_origin(p->work, 0).width == 0, WEFT_ERR_UNSUPPORTED,
+               "%s: plans are made of whole files, not of what moves in frames: weft focus ingest and query say what a "
+               "pair of networks does there",
+               p->work->name);
     if (s->sample.networks == 0) {
         WEFT_CHECK(p->work->held.total > 1, WEFT_ERR_DATA, "%s: has %lld %s, too few for a plan", p->work->name,
                    (long long)p->work->held.total, p->work->ops->rows);

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "app/table/grid.h"
 #include "base/integer/integers.h"
@@ -17,15 +18,15 @@ typedef struct labelled {
     int64_t count;
 } labelled;
 
-static int64_t items_of(const focus_query *q)
+static int64_t units_of(const focus_query *q)
 {
-    return q->asker->index->items;
+    return q->units.count;
 }
 
 /* 1: of the class, 0: not, -1: nobody asked. */
-static int truth_of(const focus_query *q, int64_t item)
+static int truth_of(const focus_query *q, int64_t unit)
 {
-    const int32_t answer = q->asker->index->answer[item];
+    const int32_t answer = q->asker->index->answer[focus_unit_item(&q->units, unit)];
     return answer < 0 ? -1 : answer == q->asked_class;
 }
 
@@ -33,6 +34,16 @@ static int by_number(const void *a, const void *b)
 {
     const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
     return (x > y) - (x < y);
+}
+
+/* Asks about units, each once; [in, out] unit: [count] their items afterwards, ascending. */
+static weft_status ask(focus_query *q, int64_t *unit, int64_t count)
+{
+    for (int64_t i = 0; i < count; ++i) {
+        unit[i] = focus_unit_item(&q->units, unit[i]);
+    }
+    qsort(unit, (size_t)count, sizeof *unit, by_number);
+    return focus_asker_ask(q->asker, unit, count);
 }
 
 /* ---- samples ---- */
@@ -63,7 +74,7 @@ static weft_status label(focus_query *q, labelled *sample)
             once[different++] = once[i];
         }
     }
-    const weft_status status = focus_asker_ask(q->asker, once, different);
+    const weft_status status = ask(q, once, different);
     weft_free(once);
     for (int64_t i = 0; status == WEFT_OK && i < sample->count; ++i) {
         sample->label[i] = (focus_label){
@@ -78,7 +89,7 @@ static weft_status label(focus_query *q, labelled *sample)
 static double estimate_below(const focus_query *q, const labelled *sample)
 {
     int64_t below = 0, drawn = 0, positive = 0, found = 0;
-    for (int64_t i = 0; i < items_of(q); ++i) {
+    for (int64_t i = 0; i < units_of(q); ++i) {
         const int truth = q->code[i] < q->lo ? truth_of(q, i) : 0;
         below += q->code[i] < q->lo && truth < 0;
         found += q->code[i] < q->lo && truth == 1;
@@ -94,7 +105,7 @@ static weft_status draw_by_score(focus_query *q)
 {
     labelled sample = {.count = q->labels};
     weft_status status = reserve(&sample, q->labels);
-    status = status == WEFT_OK ? focus_draw_importance(q->code, items_of(q), q->labels, q->seed,
+    status = status == WEFT_OK ? focus_draw_importance(q->code, units_of(q), q->labels, q->seed,
                                                        (uint32_t)q->asked_class, sample.item, sample.mass)
                                : status;
     status = status == WEFT_OK ? label(q, &sample) : status;
@@ -110,17 +121,17 @@ static weft_status set_low(focus_query *q)
     labelled sample = {.count = 0};
     weft_status status = reserve(&sample, q->labels);
     if (status == WEFT_OK) {
-        sample.count = focus_draw_uniform(items_of(q), q->labels, q->seed, FOCUS_NO_CLASS, sample.item);
+        sample.count = focus_draw_uniform(units_of(q), q->labels, q->seed, FOCUS_NO_CLASS, sample.item);
         status = label(q, &sample);
     }
     /* The number of positives alone decides between the samples, so the promise of each stands. */
     if (status == WEFT_OK && !focus_recall_exact(sample.label, sample.count, q->recall, q->delta / 2.0, &q->lo)) {
-        status = sample.count < items_of(q) ? draw_by_score(q) : WEFT_OK;
+        status = sample.count < units_of(q) ? draw_by_score(q) : WEFT_OK;
     }
     if (status == WEFT_OK) {
         q->estimate = estimate_below(q, &sample);
         for (int64_t i = 0; i < sample.count; ++i) {
-            q->positives += sample.label[i].positive ? (double)items_of(q) / (double)sample.count : 0.0;
+            q->positives += sample.label[i].positive ? (double)units_of(q) / (double)sample.count : 0.0;
         }
     }
     release(&sample);
@@ -131,7 +142,7 @@ static weft_status set_low(focus_query *q)
 static int64_t list_between(const focus_query *q, int32_t lo, int32_t hi, int64_t *item)
 {
     int64_t count = 0;
-    for (int64_t i = 0; i < items_of(q); ++i) {
+    for (int64_t i = 0; i < units_of(q); ++i) {
         if (q->code[i] >= lo && q->code[i] < hi) {
             item[count++] = i;
         }
@@ -157,7 +168,7 @@ static weft_status likely_from(const focus_query *q, int64_t labels, int32_t *fr
     const int64_t most = larger((int64_t)ceil(1.5 * q->positives), labels);
     int64_t *of = NULL, count = 0; /* items of each code */
     WEFT_TRY(WEFT_NEW_ZERO(&of, FOCUS_NONE, WEFT_MEM_FOCUS));
-    for (int64_t i = 0; i < items_of(q); ++i) {
+    for (int64_t i = 0; i < units_of(q); ++i) {
         of[q->code[i]]++;
     }
     *from = FOCUS_NONE;
@@ -202,7 +213,7 @@ static weft_status set_high(focus_query *q, int64_t *item)
 static void count_answers(focus_query *q)
 {
     int64_t verified = 0, from_high = 0, known_high = 0;
-    for (int64_t i = 0; i < items_of(q); ++i) {
+    for (int64_t i = 0; i < units_of(q); ++i) {
         const int truth = truth_of(q, i);
         const bool high = q->code[i] >= q->hi;
         verified += truth == 1;
@@ -216,11 +227,11 @@ static void count_answers(focus_query *q)
     const double promised = ceil(q->precision * (double)from_high - 1e-9) - (double)known_high;
     const double sure = fmin(fmax(promised, 0.0), (double)q->accepted);
     q->least = (double)verified + sure;
-    q->most = fmin(floor((double)q->count / q->recall + 1e-9), (double)items_of(q));
+    q->most = fmin(floor((double)q->count / q->recall + 1e-9), (double)units_of(q));
     if (q->lo == FOCUS_ALL) {
         q->most = (double)q->count; /* nothing was left out */
     }
-    for (int64_t i = 0; i < items_of(q); ++i) {
+    for (int64_t i = 0; i < units_of(q); ++i) {
         q->estimate += q->code[i] >= q->lo && truth_of(q, i) == 1;
     }
     q->estimate += (double)q->accepted * q->accepted_share;
@@ -231,10 +242,10 @@ static weft_status run_thresholds(focus_query *q)
 {
     int64_t *item = NULL;
     WEFT_TRY(set_low(q));
-    weft_status status = WEFT_NEW(&item, items_of(q), WEFT_MEM_FOCUS);
+    weft_status status = WEFT_NEW(&item, units_of(q), WEFT_MEM_FOCUS);
     status = status == WEFT_OK ? set_high(q, item) : status;
     if (status == WEFT_OK) {
-        status = focus_asker_ask(q->asker, item, list_between(q, q->lo, q->hi, item));
+        status = ask(q, item, list_between(q, q->lo, q->hi, item));
     }
     weft_free(item);
     if (status == WEFT_OK) {
@@ -260,7 +271,7 @@ static int likeliest_first(const void *a, const void *b)
 static weft_status run_limit(focus_query *q)
 {
     enum { ROUND = 64 };
-    const int64_t items = items_of(q);
+    const int64_t items = units_of(q);
     ranked *order = NULL;
     int64_t *round = NULL;
     weft_status status;
@@ -276,8 +287,7 @@ static weft_status run_limit(focus_query *q)
         for (int64_t i = at; i < end; ++i) {
             round[i - at] = order[i].item;
         }
-        qsort(round, (size_t)(end - at), sizeof *round, by_number);
-        WEFT_TRY_GOTO(focus_asker_ask(q->asker, round, end - at), status, done);
+        WEFT_TRY_GOTO(ask(q, round, end - at), status, done);
         for (; at < end; ++at) {
             if (truth_of(q, order[at].item) == 1 && q->count < q->limit) {
                 q->found[q->count++] = order[at].item;
@@ -295,32 +305,59 @@ weft_status focus_query_run(focus_query *q, int64_t indexed_class)
 {
     const focus_index *index = q->asker->index;
     WEFT_CHECK(index->items > 0, WEFT_ERR_DATA, "%s: holds no items: add some with weft focus ingest", q->asker->path);
-    q->labels = smaller(q->labels, index->items);
-    WEFT_TRY(WEFT_NEW(&q->code, index->items, WEFT_MEM_FOCUS));
-    WEFT_TRY(WEFT_NEW(&q->found, index->items, WEFT_MEM_FOCUS));
-    for (int64_t i = 0; i < index->items; ++i) {
-        q->code[i] = focus_index_code(index, i, indexed_class);
-    }
+    WEFT_TRY(focus_units_make(index, &q->units));
+    q->labels = smaller(q->labels, units_of(q));
+    WEFT_TRY(WEFT_NEW(&q->code, units_of(q), WEFT_MEM_FOCUS));
+    WEFT_TRY(WEFT_NEW(&q->found, units_of(q), WEFT_MEM_FOCUS));
+    WEFT_TRY(focus_units_score(&q->units, index, indexed_class, q->code));
     return q->limit > 0 ? run_limit(q) : run_thresholds(q);
+}
+
+/* ---- print ---- */
+
+/* NAME of NAME#WIDTHxHEIGHT+LEFT+TOP. */
+static void print_frame(FILE *out, const focus_query *q, int64_t item)
+{
+    char frame[FOCUS_NAME_BYTES];
+    const char *name = focus_index_name(q->asker->index, item), *end = strrchr(name, '#');
+    snprintf(frame, sizeof frame, "%.*s", end != NULL ? (int)(end - name) : (int)strlen(name), name);
+    table_print_text(out, frame, TABLE_CSV);
+}
+
+static void print_item(FILE *out, const focus_query *q, int64_t unit)
+{
+    const int64_t item = focus_unit_item(&q->units, unit);
+    const char *name = focus_index_name(q->asker->index, item);
+    if (q->units.item != NULL) {
+        fprintf(out, "%lld,", (long long)unit);
+    }
+    if (name != NULL) {
+        table_print_text(out, name, TABLE_CSV);
+    } else {
+        fprintf(out, "%lld", (long long)item);
+    }
+    if (q->units.item != NULL) {
+        putc(',', out);
+        print_frame(out, q, q->units.first[unit]);
+        putc(',', out);
+        print_frame(out, q, q->units.last[unit]);
+        fprintf(out, ",%lld", (long long)q->units.items[unit]);
+    }
 }
 
 void focus_query_print(FILE *out, const focus_query *q, const char *title)
 {
-    fprintf(out, "%s,score,answer\n", title);
+    fprintf(out, q->units.item != NULL ? "track,%s,first,last,boxes,score,answer\n" : "%s,score,answer\n", title);
     for (int64_t i = 0; i < q->count; ++i) {
-        const int64_t item = q->found[i];
-        const char *name = focus_index_name(q->asker->index, item);
-        if (name != NULL) {
-            table_print_text(out, name, TABLE_CSV);
-        } else {
-            fprintf(out, "%lld", (long long)item);
-        }
-        fprintf(out, ",%.6f,%s\n", 1.0 / (1.0 + exp(-focus_log_odds(q->code[item]))),
-                truth_of(q, item) == 1 ? "verified" : "accepted");
+        const int64_t unit = q->found[i];
+        print_item(out, q, unit);
+        fprintf(out, ",%.6f,%s\n", 1.0 / (1.0 + exp(-focus_log_odds(q->code[unit]))),
+                truth_of(q, unit) == 1 ? "verified" : "accepted");
     }
 }
 
 void focus_query_free(focus_query *q)
 {
     WEFT_FREE_ALL(q->code, q->found);
+    focus_units_free(&q->units);
 }

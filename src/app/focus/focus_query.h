@@ -16,6 +16,7 @@
 #include <stdio.h>
 
 #include "app/focus/focus_asker.h"
+#include "focus/index/focus_units.h"
 
 typedef struct focus_query {
     /* ---- set by the caller ---- */
@@ -25,11 +26,12 @@ typedef struct focus_query {
     int64_t labels, limit;
     uint64_t seed;
     /* ---- of focus_query_run ---- */
-    uint16_t *code;   /* [items] scores of the class */
-    int32_t lo, hi;   /* accepted: code >= hi */
-    bool importance;  /* lo is of the second sample */
-    double positives; /* items of the class, as many as the first sample says */
-    int64_t *found;   /* [count] items that are answers, ascending; with a limit the likeliest first */
+    focus_units units; /* what is counted: items or tracks; "items" below */
+    uint16_t *code;    /* [items] scores of the class */
+    int32_t lo, hi;    /* accepted: code >= hi */
+    bool importance;   /* lo is of the second sample */
+    double positives;  /* items of the class, as many as the first sample says */
+    int64_t *found;    /* [count] items that are answers, ascending; with a limit the likeliest first */
     int64_t count, accepted;
     double accepted_share;        /* of the sample from hi on, that is of the class */
     double estimate, least, most; /* items of the class in the index, and the interval of their number */
@@ -37,6 +39,7 @@ typedef struct focus_query {
 
 /* indexed_class: of the index. On rank 0, while the others are in focus_asker_serve. */
 weft_status focus_query_run(focus_query *q, int64_t indexed_class);
-/* The answers as CSV: item, score and whether it was verified. title: heading of the items. */
+/* The answers as CSV: item, score and whether it was verified; of tracks their number, the box that is asked about,
+ * first and last frame, and how many boxes they have, too. title: heading of the items. */
 void focus_query_print(FILE *out, const focus_query *q, const char *title);
 void focus_query_free(focus_query *q);

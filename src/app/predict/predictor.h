@@ -31,6 +31,9 @@ typedef struct predictor {
     const char **path;           /* [paths] places of the data; NULL: --data alone */
     int paths;
     int64_t *only; /* [work->only_count] rows of predictor_select */
+    /* [known_count] set by the caller before predictor_load: workload.known. */
+    const item_origin *known;
+    int64_t known_count;
 } predictor;
 
 /* work: built; it lives as long as the predictor. Local. */

@@ -159,6 +159,8 @@ static weft_status begin_work(predictor *p)
     work->path = p->path;
     work->paths = p->paths;
     work->moments = &p->model->weights.moments;
+    work->known = p->known;
+    work->known_count = p->known_count;
     work->trained = true;
     work->keeps = work->ops->answers_some; /* for predictor_select */
     work->answers_with = p->model;

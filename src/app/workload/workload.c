@@ -172,6 +172,11 @@ const char *workload_row_name(const workload *work, int64_t row)
     return work->ops->row_name != NULL ? work->ops->row_name(work, row) : NULL;
 }
 
+item_origin workload_row_origin(const workload *work, int64_t row)
+{
+    return work->ops->row_origin != NULL ? work->ops->row_origin(work, row) : (item_origin){.sum = 0};
+}
+
 int64_t workload_parameters(const workload *work)
 {
     return work->model != NULL && work->model->params != NULL ? work->model->params->weights : 0;

@@ -34,6 +34,7 @@
 #include "app/workload/saved_model.h"
 #include "base/file.h"
 #include "base/trace/activity.h"
+#include "io/item_origin.h"
 #include "io/json.h"
 #include "io/safetensors.h"
 #include "train/fit/fit.h"
@@ -260,6 +261,8 @@ typedef struct workload_ops {
     /* Returns what a row that is answered for is called, e.g. its file, or NULL if rows have no names. On rank 0, of a
      * job that is `trained`, for at most WORKLOAD_NAMED_ROWS rows unless shows_answers. NULL: rows have no names. */
     const char *(*row_name)(const workload *work, int64_t row);
+    /* Returns where such a row comes from, on rank 0. NULL: rows have no files. */
+    item_origin (*row_origin)(const workload *work, int64_t row);
     const char *row_title[2]; /* headings of such names, and of numbers in their place */
     bool shows_answers;       /* weft predict prints the answers where there are no scores */
     bool answers_some;        /* plan and build heed work->only, after unbuild too */
@@ -336,6 +339,10 @@ struct workload {
     const input_moments *moments;
     const char *const *path; /* [paths] --data at several places, of a trained model; NULL: one place */
     int paths;
+    /* [known_count] parts of frames that the rows are, where the caller knows them, the same on every rank; set before
+     * open, only where ops->row_origin. NULL: the kind finds its rows. */
+    const item_origin *known;
+    int64_t known_count;
     bool trained;                    /* the caller has a trained model; set before open */
     const saved_model *answers_with; /* that model; NULL in training. Set before open */
     bool scores_training;            /* answers for training rows are wanted, too; set before open */
@@ -395,6 +402,8 @@ void workload_abandon(workload *work);
 void workload_end(workload *work);
 /* The name of a row that is answered for, or NULL; see row_name. */
 const char *workload_row_name(const workload *work, int64_t row);
+/* Where it comes from, zeros where that is not known; see row_origin. */
+item_origin workload_row_origin(const workload *work, int64_t row);
 void workload_column_free(workload_column *column);
 /* Numbers that the model was trained to have; 0 before build, and of a model without parameters. */
 int64_t workload_parameters(const workload *work);

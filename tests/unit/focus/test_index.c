@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "focus/index/focus_index.h"
 #include "focus/index/focus_index_layout.h"
+#include "focus/index/focus_units.h"
 #include "support/folder.h"
 #include "support/test.h"
 
@@ -60,6 +61,18 @@ static const char *name_of(int64_t item, char text[32])
     return text;
 }
 
+/* Two things that move by turns, and from item 10 on a third. */
+static item_origin origin_of(int64_t item)
+{
+    return (item_origin){.sum = (uint64_t)item * 0x9e3779b97f4a7c15u + 1,
+                         .frame = (uint32_t)(item / 2),
+                         .track = (uint32_t)(item < 10 ? item % 2 : item % 3),
+                         .left = (uint16_t)(3 * item % 1000),
+                         .top = 7,
+                         .width = (uint16_t)(item % 40 + 1),
+                         .height = 9};
+}
+
 static void add(focus_writer *w, int64_t from, int64_t to, int64_t classes, bool named)
 {
     double odds[40];
@@ -68,19 +81,26 @@ static void add(focus_writer *w, int64_t from, int64_t to, int64_t classes, bool
         for (int64_t c = 0; c < classes; ++c) {
             odds[c] = odds_of(i, c);
         }
-        ASSERT_OK(focus_writer_item(w, odds, named ? name_of(i, text) : NULL));
+        const item_origin origin = origin_of(i);
+        ASSERT_OK(focus_writer_item(w, odds, named ? name_of(i, text) : NULL, &origin));
     }
 }
 
-static void make(int64_t items, int64_t classes, int64_t kept, bool named)
+static void make_of(int64_t items, int64_t classes, int64_t kept, bool named, bool moving)
 {
     focus_writer *w = NULL;
-    const focus_head head = head_of(classes, kept, named);
+    focus_head head = head_of(classes, kept, named);
+    head.moving = moving;
     clean(NULL);
     ASSERT_OK(focus_writer_create(path, &head, &w));
     add(w, 0, items, classes, named);
     ASSERT_OK(focus_writer_flush(w));
     focus_writer_close(w);
+}
+
+static void make(int64_t items, int64_t classes, int64_t kept, bool named)
+{
+    make_of(items, classes, kept, named, false);
 }
 
 /* ---- round trips ---- */
@@ -181,6 +201,75 @@ static void test_items_and_answers_are_appended(void **state)
     focus_index_close(&index);
 }
 
+/* Files have checksums, and moving things places and tracks, next to scores in any block. */
+static void test_origins_are_read_as_written(void **state)
+{
+    (void)state;
+    const int64_t items = FOCUS_BLOCK_ITEMS + 17;
+    focus_index index;
+    for (int kind = 0; kind < 3; ++kind) {
+        const bool named = kind > 0, moving = kind > 1;
+        make_of(items, 40, 4, named, moving);
+        ASSERT_OK(focus_index_open(path, &index));
+        assert_int_equal(index.head.moving, moving);
+        assert_int_equal(index.tracks, moving ? 3 : 0);
+        for (int64_t i = 0; i < items; ++i) {
+            item_origin expected = origin_of(i);
+            if (!moving) {
+                expected = (item_origin){.sum = named ? expected.sum : 0};
+            }
+            const item_origin origin = focus_index_origin(&index, i);
+            assert_memory_equal(&origin, &expected, sizeof expected);
+        }
+        focus_index_close(&index);
+    }
+}
+
+/* A track is asked about by the item with the highest score of any class, and has the mean of its items' scores. */
+static void test_tracks_are_counted_once(void **state)
+{
+    (void)state;
+    const int64_t items = 600;
+    focus_index index;
+    focus_units units;
+    uint16_t code[3];
+    make_of(items, 3, 3, true, true);
+    ASSERT_OK(focus_index_open(path, &index));
+    ASSERT_OK(focus_units_make(&index, &units));
+    ASSERT_OK(focus_units_score(&units, &index, 1, code));
+    assert_int_equal(units.count, 3);
+    for (int64_t track = 0; track < 3; ++track) {
+        double best = -99.0, sum = 0.0;
+        int64_t item = -1, first = -1, last = -1, count = 0;
+        for (int64_t i = 0; i < items; ++i) {
+            if (origin_of(i).track != track) {
+                continue;
+            }
+            const double most = fmax(odds_of(i, 0), fmax(odds_of(i, 1), odds_of(i, 2)));
+            item = most > best ? i : item;
+            best = fmax(best, most);
+            first = first < 0 ? i : first;
+            last = i;
+            sum += odds_of(i, 1);
+            ++count;
+        }
+        assert_int_equal(focus_unit_item(&units, track), item);
+        assert_int_equal(units.first[track], first);
+        assert_int_equal(units.last[track], last);
+        assert_int_equal(units.items[track], count);
+        ASSERT_NEAR(focus_log_odds(code[track]), sum / (double)count, 0.0011);
+    }
+    focus_units_free(&units);
+    focus_index_close(&index);
+    make(50, 3, 3, true);
+    ASSERT_OK(focus_index_open(path, &index));
+    ASSERT_OK(focus_units_make(&index, &units));
+    assert_int_equal(units.count, 50);
+    assert_int_equal(focus_unit_item(&units, 31), 31);
+    focus_units_free(&units);
+    focus_index_close(&index);
+}
+
 /* ---- damage ---- */
 
 static void test_every_cut_leaves_the_closed_blocks(void **state)
@@ -218,7 +307,7 @@ static void test_every_changed_byte_is_found(void **state)
     (void)state;
     focus_index index;
     size_t bytes;
-    make(5, 3, 2, true);
+    make_of(5, 3, 2, true, true);
     uint8_t *whole = get_file(path, &bytes);
     for (size_t at = 0; at < bytes; ++at) {
         whole[at] ^= 0x10;
@@ -329,6 +418,8 @@ int main(void)
         cmocka_unit_test_teardown(test_all_classes_are_read_as_written, clean),
         cmocka_unit_test_teardown(test_the_best_classes_and_the_rest, clean),
         cmocka_unit_test_teardown(test_items_and_answers_are_appended, clean),
+        cmocka_unit_test_teardown(test_origins_are_read_as_written, clean),
+        cmocka_unit_test_teardown(test_tracks_are_counted_once, clean),
         cmocka_unit_test_teardown(test_every_cut_leaves_the_closed_blocks, clean),
         cmocka_unit_test_teardown(test_every_changed_byte_is_found, clean),
         cmocka_unit_test_teardown(test_other_files_are_refused_in_words, clean),

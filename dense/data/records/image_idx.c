@@ -1,5 +1,6 @@
 /*
- * dense/data/image_idx.c: IDX files, the format of MNIST (LeCun, Cortes, Burges) and of sets made in its likeness.
+ * dense/data/records/image_idx.c: IDX files, the format of MNIST (LeCun, Cortes, Burges) and of sets made in its
+ * likeness.
  *
  *      images   00 00 08 03   n   height   width   pixels [n, height, width]        numbers: 32 bits, big-endian
  *      labels   00 00 08 01   n   labels [n]
@@ -13,7 +14,7 @@
 
 #include "base/alloc.h"
 #include "dense/data/image_reader.h"
-#include "dense/data/image_records.h"
+#include "dense/data/records/image_records.h"
 
 enum { IDX_BYTES = 0x08, HEAD_IMAGES = 16, HEAD_LABELS = 8, PREFIXES_MAX = 8, PREFIX_BYTES = 64, LOOKED_AT = 256 };
 

@@ -1,5 +1,5 @@
 /*
- * dense/data/image_records.h: samples that are runs of bytes in files, all of one length: what image_idx.c and
+ * dense/data/records/image_records.h: samples that are runs of bytes in files, all of one length: what image_idx.c and
  * image_cifar.c share.
  *
  *      file 0   offset | sample 0 | .. | sample 1 | ..    file 1   offset | sample n | ..       a sample every `stride`

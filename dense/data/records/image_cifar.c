@@ -1,5 +1,5 @@
 /*
- * dense/data/image_cifar.c: the binary files of CIFAR-10 and CIFAR-100 (Krizhevsky, Learning multiple layers of
+ * dense/data/records/image_cifar.c: the binary files of CIFAR-10 and CIFAR-100 (Krizhevsky, Learning multiple layers of
  * features from tiny images, 2009).
  *
  *      CIFAR-10    data_batch_*.bin, test_batch.bin    record: label, then 1024 bytes each of red, green, blue
@@ -15,7 +15,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "dense/data/image_reader.h"
-#include "dense/data/image_records.h"
+#include "dense/data/records/image_records.h"
 #include "io/text/path_name.h"
 
 enum { SIDE = 32, PLANE = SIDE * SIDE, CHANNELS = 3, BATCHES_MAX = 64 };

@@ -1,5 +1,5 @@
-/* dense/data/image_records.c: see dense/data/image_records.h. */
-#include "dense/data/image_records.h"
+/* dense/data/records/image_records.c: see dense/data/records/image_records.h. */
+#include "dense/data/records/image_records.h"
 
 #include <assert.h>
 #include <string.h>

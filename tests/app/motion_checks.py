@@ -1,0 +1,112 @@
+"""motion_checks.py: an index of moving things beside the truth of made traffic, and answers beside those of weft predict.
+
+truth FILE TRUTH: every thing that is 10 pixels wide or more has one box, near it, in nearly every frame; a track is one thing.
+answers CSV FILE PREDICTIONS CLASS: answers are the tracks whose surest box the network takes for the class, all verified.
+count CSV FILE PREDICTIONS CLASS: all tracks were asked about, and so many are of the class.
+scene FILE LEAST TRACKS: at least so many boxes a track, of at least so many tracks.
+runs CSV FILE: the network ran once a track at most.
+"""
+import collections
+import csv
+import json
+import struct
+import sys
+
+from focus_index import blocks, npy
+
+
+def boxes(path):
+    """Items in their order: name, frame, track, (left, top, width, height), highest score."""
+    items, head = [], None
+    for kind, contents in blocks(path):
+        if kind == 1:
+            head = json.loads(contents.rstrip(b"\0"))
+            assert head["moving"] and head["kept"] == head["classes"]
+        elif kind == 2:
+            first, count, kept, _ = struct.unpack_from("<QIIQ", contents)
+            at = 24 + 8 * count
+            assert first == len(items)
+            frames, tracks = (struct.unpack_from(f"<{count}I", contents, at + 4 * count * i) for i in (0, 1))
+            sides = struct.unpack_from(f"<{4 * count}H", contents, at + 8 * count)
+            scores = struct.unpack_from(f"<{kept * count}H", contents, at + 16 * count)
+            at += 16 * count + (2 * kept * count + 3) // 4 * 4
+            place = struct.unpack_from(f"<{count + 1}I", contents, at)
+            names = contents[at + 4 * (count + 1):]
+            for i in range(count):
+                name = names[place[i]:place[i + 1] - 1].decode()
+                items.append((name, frames[i], tracks[i], sides[4 * i:4 * i + 4], max(scores[i::count])))
+    return items
+
+
+def inside(box, thing):
+    x, y = box[0] + box[2] / 2, box[1] + box[3] / 2
+    return thing[0] <= x < thing[0] + thing[2] and thing[1] <= y < thing[1] + thing[3]
+
+
+def check_truth(path, truth):
+    by_frame, of_track, found = collections.defaultdict(list), collections.defaultdict(collections.Counter), 0
+    for name, frame, track, box, _ in boxes(path):
+        file, geometry = name.split("#")
+        assert geometry == f"{box[2]}x{box[3]}+{box[0]}+{box[1]}" and file == f"{frame + 1:06}.jpg", name
+        by_frame[file].append((box, track))
+    with open(truth, encoding="utf-8") as stream:
+        rows = [(row["frame"], row["object"], tuple(int(row[k]) for k in ("left", "top", "width", "height")))
+                for row in csv.DictReader(stream)]
+    wide = [row for row in rows if row[2][2] >= 10]
+    for file, thing, place in wide:
+        hits = [(box, track) for box, track in by_frame[file] if inside(box, place)]
+        assert len(hits) <= 1, (file, thing, hits)
+        for box, track in hits:
+            found += 1
+            of_track[track][thing] += 1
+            assert box[2] <= place[2] + 4 and box[3] <= place[3] + 4 and 2 * box[2] * box[3] >= place[2] * place[3], (box, place)
+    assert found >= 0.99 * len(wide), (found, len(wide))
+    assert all(len(things) == 1 for things in of_track.values()), "a track holds two things"
+    assert len(of_track) == len({thing for _, thing, _ in wide}), "a thing has two tracks, or none"
+    assert sum(map(len, by_frame.values())) <= 1.02 * len(rows)
+
+
+def check_answers(path, index, predictions, wanted):
+    names = [item[0] for item in boxes(index)]
+    track = {item[0]: item[2] for item in boxes(index)}
+    class_of = dict(zip(names, (row[0] for row in npy(predictions))))
+    with open(path, encoding="utf-8") as stream:
+        rows = list(csv.DictReader(stream))
+    assert len({row["track"] for row in rows}) == len(rows) >= 2
+    for row in rows:
+        own = [name for name in names if track[name] == int(row["track"])]
+        assert row["file"] in own and int(row["boxes"]) == len(own), row
+        assert own[0].startswith(row["first"] + "#") and own[-1].startswith(row["last"] + "#"), row
+        assert row["answer"] == "verified" and class_of[row["file"]] == int(wanted), row
+    assert {int(row["track"]) for row in rows} == of_class(index, predictions, wanted)
+
+
+def of_class(index, predictions, wanted):
+    """Tracks of a class: by the answer for the box of which the cheap network is surest, the first of equal ones."""
+    best = {}
+    for number, (_, _, track, _, score) in enumerate(boxes(index)):
+        if track not in best or score > best[track][0]:
+            best[track] = (score, number)
+    answer = [row[0] for row in npy(predictions)]
+    return {track for track, (_, number) in best.items() if answer[number] == int(wanted)}
+
+
+def check_count(path, index, predictions, wanted):
+    with open(path, encoding="utf-8") as stream:
+        row, = csv.DictReader(stream)
+    assert int(row["count"]) == int(row["least"]) == int(row["most"]) == len(of_class(index, predictions, wanted)) > 0, row
+
+
+def check_scene(path, least, tracks):
+    of_track = collections.Counter(item[2] for item in boxes(path))
+    assert len(of_track) >= int(tracks) and sum(of_track.values()) >= int(least) * len(of_track), of_track
+
+
+def check_runs(path, index):
+    with open(path, encoding="utf-8") as stream:
+        row, = csv.DictReader(stream)
+    assert 0 < int(row["runs"]) <= len({item[2] for item in boxes(index)}), row
+
+
+{"truth": check_truth, "answers": check_answers, "count": check_count, "scene": check_scene,
+ "runs": check_runs}[sys.argv[1]](*sys.argv[2:])
