@@ -75,7 +75,9 @@ static void count_keys(digits *d, int round)
         for (int64_t i = 0; i < rows; ++i) {
             if (d->counted[first + i] != 0 && value[i] == value[i]) {
                 const int64_t cell = cell_of(d, round, order_key(value[i]));
-                d->count[cell < 0 ? 0 : cell] += cell < 0 ? 0 : 1;
+                if (cell >= 0) { /* few are, behind the first round */
+                    d->count[cell] += 1;
+                }
             }
         }
     }

@@ -222,10 +222,11 @@ static void fit_calibration(const score_levels *levels, index_calibration *c)
     if (levels->positives == 0 || levels->negatives == 0) {
         return;
     }
-    if (fit_logistic(levels, true, &f)) {
+    if (fit_logistic(levels, true, &f)) { /* a good place for both to begin at */
         c->intercept_alone = fitted(f.intercept, 1.0 / f.hessian[0]);
+    } else {
+        f = (logistic_fit){.intercept = log((double)levels->positives / (double)levels->negatives), .slope = 0.0};
     }
-    f = (logistic_fit){.intercept = log((double)levels->positives / (double)levels->negatives), .slope = 0.0};
     if (!is_parted(levels) && fit_logistic(levels, false, &f)) {
         const double determinant = determinant_of(&f);
         c->intercept = fitted(f.intercept, f.hessian[2] / determinant);

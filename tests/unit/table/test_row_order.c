@@ -96,8 +96,10 @@ static void keys_rise_with_values(void **state)
     const struct {
         table_column column;
         int count;
-    } kinds[] = {
-        {{TABLE_REAL, real}, 11}, {{TABLE_INTEGER, integer}, 7}, {{TABLE_LONG, wide}, 6}, {{TABLE_CATEGORY, code}, 5}};
+    } kinds[] = {{{TABLE_REAL, real, 0}, 11},
+                 {{TABLE_INTEGER, integer, 0}, 7},
+                 {{TABLE_LONG, wide, 0}, 6},
+                 {{TABLE_CATEGORY, code, 0}, 5}};
     for (int k = 0; k < 4; ++k) {
         assert_true(row_order_key(&kinds[k].column, 0) == 0);
         for (int i = 1; i < kinds[k].count; ++i) {
@@ -106,7 +108,7 @@ static void keys_rise_with_values(void **state)
         }
     }
     const float zeros[] = {0.0F, -0.0F};
-    const table_column column = {TABLE_REAL, zeros};
+    const table_column column = {TABLE_REAL, zeros, 0};
     assert_true(row_order_key(&column, 0) == row_order_key(&column, 1));
 }
 
