@@ -68,7 +68,7 @@ static double search(const recording *r, const sched_desc *desc, const int *orde
 int main(int argc, char **argv)
 {
     static recording r;
-    int kind = SCHED_KIND_FIFO, order[TRIALS_MOST], within = 0;
+    int kind = SCHED_KIND_FIFO, order[TRIALS_MOST] = {0}, within = 0;
     if (argc < 5) {
         fprintf(stderr, "usage: order_rates FILE SCHEDULER GRACE REDUCTION [ORDERS]\n");
         return 2;
@@ -78,8 +78,12 @@ int main(int argc, char **argv)
     }
     read_recording(argv[1], &r);
     const int orders = argc > 5 ? atoi(argv[5]) : 40;
-    const sched_desc desc = {.kind = (sched_kind)kind, .maximise = true, .max_resource = r.epochs,
-                             .grace = atoi(argv[3]), .reduction = atoi(argv[4]), .trials = r.trials};
+    const sched_desc desc = {.kind = (sched_kind)kind,
+                             .maximise = true,
+                             .max_resource = r.epochs,
+                             .grace = atoi(argv[3]),
+                             .reduction = atoi(argv[4]),
+                             .trials = r.trials};
     double all = 0.0, most = -INFINITY, gap = 0.0, share = 0.0, largest = 0.0;
     for (int t = 0; t < r.trials; t++) {
         order[t] = t;
@@ -102,7 +106,8 @@ int main(int argc, char **argv)
         share += seconds / all / orders;
         largest = fmax(largest, seconds / all);
     }
-    printf("%s, grace %s, reduction %s: %.4f below the best of %d, %d of %d orders within %g; %.3f of the seconds, %.3f at most\n",
+    printf("%s, grace %s, reduction %s: %.4f below the best of %d, %d of %d orders within %g; %.3f of the seconds, "
+           "%.3f at most\n",
            argv[2], argv[3], argv[4], gap, r.trials, within, orders, near, share, largest);
     return 0;
 }

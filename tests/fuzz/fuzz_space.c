@@ -6,6 +6,7 @@
 
 #include "fuzz/fuzz_support.h"
 #include "tune/space/space_read.h"
+#include "tune/space/space_rules.h"
 
 enum { OVERHEAD = 1 << 20, BYTES_PER_BYTE = 512 };
 
@@ -22,6 +23,24 @@ static void check_dimension(const space_dimension *dimension)
     }
 }
 
+/* What is settled once stays, and a constraint says the same of it. */
+static void check_rules(const search_space *space)
+{
+    double values[SPACE_DIMENSIONS_MAX] = {0}, again[SPACE_DIMENSIONS_MAX];
+    for (int end = 0; end < 2; end++) {
+        for (int d = 0; d < space->count; d++) {
+            values[d] = end == 0 ? space->dimension[d].low : space->dimension[d].high;
+        }
+        const bool allowed = space_allows(space, values);
+        space_settle(space, values);
+        memcpy(again, values, sizeof again);
+        space_settle(space, again);
+        if (memcmp(values, again, (size_t)space->count * sizeof *values) != 0 || space_allows(space, again) != allowed) {
+            abort();
+        }
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static size_t largest;
@@ -31,6 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         for (int d = 0; d < space.count; d++) {
             check_dimension(&space.dimension[d]);
         }
+        check_rules(&space);
         if (strlen(rest) != size) {
             abort();
         }

@@ -1,11 +1,11 @@
 /*
  * tune/sched/sched_asha.c: asynchronous successive halving by promotion, delayed.
  *
- * A trial trains to the next rung and pauses. A free group of ranks looks from the top rung down for one of which fewer
- * than floor(m / reduction) of the m trials recorded there were promoted, and resumes the best that waits; if there is
- * none, it starts a new trial. Nobody waits, and nothing is thrown away: a trial that looked bad among few is promoted
- * later, when m has grown. As promotions are counted, those that were too early are not paid for twice: where a searcher
- * learns, nearly each new trial is among the best third for a while.
+ * A trial trains to the next rung and pauses. A free group of ranks looks from the top rung down for one of which
+ * fewer than floor(m / reduction) of the m trials recorded there were promoted, and resumes the best that waits; if
+ * there is none, it starts a new trial. Nobody waits, and nothing is thrown away: a trial that looked bad among few
+ * is promoted later, when m has grown. As promotions are counted, those that were too early are not paid for twice:
+ * where a searcher learns, nearly each new trial is among the best third for a while.
  *
  * When no trial may be started any more and none runs, a rung from which nobody was promoted (m < reduction) promotes
  * its best, so that every search trains at least one trial in full; and the trial with the best score of all goes on,

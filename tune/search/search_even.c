@@ -67,9 +67,8 @@ static void grid_point(const search_space *space, const searcher_desc *desc, uin
         const space_dimension *dimension = &space->dimension[d];
         const uint64_t count = steps(dimension, desc), step = place % count;
         place /= count;
-        values[d] = space_is_whole(dimension) || step == 0
-                        ? dimension->low + (double)step
-                        : space_value(dimension, (double)step / (double)(count - 1));
+        values[d] = space_is_whole(dimension) || step == 0 ? dimension->low + (double)step
+                                                           : space_value(dimension, (double)step / (double)(count - 1));
     }
 }
 

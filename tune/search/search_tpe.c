@@ -155,9 +155,9 @@ static void choose(const search_space *space, tpe_state *t, search_draws *draws,
             space_settle(space, drawn);
         }
         const bool allowed = !whole || space_allows(space, drawn);
-        const double ratio =
-            allowed ? parzen_log_density(&t->good, drawn, first, end) - parzen_log_density(&t->others, drawn, first, end)
-                    : -(double)INFINITY;
+        const double ratio = allowed ? parzen_log_density(&t->good, drawn, first, end) -
+                                           parzen_log_density(&t->others, drawn, first, end)
+                                     : -(double)INFINITY;
         if (ratio > most || c == 0) {
             most = ratio;
             memcpy(values + first, drawn + first, (size_t)(end - first) * sizeof *values);

@@ -35,7 +35,8 @@ static inline double search_draw(search_draws *draws)
     return philox_uniform_double(block.word[0], block.word[1]);
 }
 
-/* One configuration at random that breaks no constraint. Where there is a prior, every other number is drawn near to it. */
+/* One configuration at random that breaks no constraint. Where there is a prior, every other number is drawn near to
+ * it. */
 void search_random(const search_space *space, search_draws *draws, double *values);
 /* WEFT_ERR_USAGE: constraints leave no configuration, as far as chance finds one. */
 weft_status search_check_space(const search_space *space, uint64_t seed);

@@ -20,7 +20,13 @@
 
 extern weft_mem_tag WEFT_MEM_SEARCH[1];
 
-enum { SPACE_NAME_MAX = 64, SPACE_TEXT_MAX = 128, SPACE_DIMENSIONS_MAX = 64, SPACE_CHOICES_MAX = 4096, SPACE_FACTORS_MAX = 8 };
+enum {
+    SPACE_NAME_MAX = 64,
+    SPACE_TEXT_MAX = 128,
+    SPACE_DIMENSIONS_MAX = 64,
+    SPACE_CHOICES_MAX = 4096,
+    SPACE_FACTORS_MAX = 8
+};
 
 /* The words are the keys of a space's file (tune/space/space_read.h). */
 #define SPACE_KINDS(X)                                                                                                 \
@@ -62,8 +68,8 @@ typedef struct search_space {
     int constraints, constraint_room;
 } search_space;
 
-/* Adds a dimension without a condition; its choices are copied. WEFT_ERR_USAGE: a name twice, limits out of order, a choice twice, a
- * prior outside, with the dimension's name and the cure. */
+/* Adds a dimension without a condition; its choices are copied. WEFT_ERR_USAGE: a name twice, limits out of order, a
+ * choice twice, a prior outside, with the dimension's name and the cure. */
 weft_status space_add(search_space *space, const space_dimension *dimension);
 void space_free(search_space *space);
 /* The dimension of this name, or -1. */

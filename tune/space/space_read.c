@@ -195,8 +195,8 @@ static weft_status read_part(line_reader *r, draft *d)
     }
     if (word == WORDS) {
         const char *near = nearest_word(key, words, WORDS);
-        return REFUSE(r, "unknown word \"%s\": range, log, integer, integer-log or choice, and prior or when%s%s%s", key,
-                      near != NULL ? ": did you mean " : "", near != NULL ? near : "", near != NULL ? "?" : "");
+        return REFUSE(r, "unknown word \"%s\": range, log, integer, integer-log or choice, and prior or when%s%s%s",
+                      key, near != NULL ? ": did you mean " : "", near != NULL ? near : "", near != NULL ? "?" : "");
     }
     if (word == PRIOR ? d->has_prior : word == WHEN ? d->has_when : d->has_kind) {
         return REFUSE(r, "\"%s\" is one too many: a dimension is of one kind, with one prior and one condition", key);
@@ -239,8 +239,8 @@ static weft_status take_limits(line_reader *r, draft *d)
     if ((kind == SPACE_RANGE || kind == SPACE_LOG) && d->list.at[0].kind == VALUE_WHOLE &&
         d->list.at[1].kind == VALUE_WHOLE) {
         return REFUSE(r, "%s from %s to %s could mean whole numbers or all: write %s = [%s, %s], or %s.0", words[kind],
-                      d->list.at[0].text, d->list.at[1].text, kind == SPACE_LOG ? "integer-log" : "integer", d->list.at[0].text,
-                      d->list.at[1].text, d->list.at[0].text);
+                      d->list.at[0].text, d->list.at[1].text, kind == SPACE_LOG ? "integer-log" : "integer",
+                      d->list.at[0].text, d->list.at[1].text, d->list.at[0].text);
     }
     d->dimension.low = d->list.at[0].number;
     d->dimension.high = d->list.at[1].number;
@@ -281,8 +281,7 @@ static weft_status read_draft(line_reader *r, draft *d)
         return REFUSE(r, "expected the end of the line, not '%c'", *r->at);
     }
     if (!d->has_kind) {
-        return REFUSE(r, "%s has no values: add range, log, integer, integer-log or choice",
-                      d->dimension.name);
+        return REFUSE(r, "%s has no values: add range, log, integer, integer-log or choice", d->dimension.name);
     }
     d->dimension.has_prior = d->has_prior;
     return d->dimension.kind == SPACE_CHOICE ? take_choices(r, d) : take_limits(r, d);

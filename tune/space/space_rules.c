@@ -31,8 +31,9 @@ weft_status space_add_condition(search_space *space, const char *parent, char *c
     d->parent = above;
     for (int i = 0; i < count; i++) {
         const int at = find_choice(p, text[i]);
-        WEFT_CHECK(at >= 0, WEFT_ERR_USAGE, "%s: when = {%s = ...}: %s is none of its choices: write it as it stands there",
-                   d->name, parent, text[i]);
+        WEFT_CHECK(at >= 0, WEFT_ERR_USAGE,
+                   "%s: when = {%s = ...}: %s is none of its choices: write it as it stands there", d->name, parent,
+                   text[i]);
         d->when[at] = true;
     }
     return WEFT_OK;
@@ -99,8 +100,8 @@ static weft_status read_product(const search_space *space, const char *text, con
     while (true) {
         *at = past_blanks(*at);
         const size_t bytes = strcspn(*at, " \t*<>=");
-        WEFT_CHECK(bytes < sizeof word, WEFT_ERR_USAGE, "constraint \"%s\": a name of %zu bytes: it has %d at most", text,
-                   bytes, SPACE_NAME_MAX - 1);
+        WEFT_CHECK(bytes < sizeof word, WEFT_ERR_USAGE, "constraint \"%s\": a name of %zu bytes: it has %d at most",
+                   text, bytes, SPACE_NAME_MAX - 1);
         for (size_t i = 0; i < bytes; i++) {
             word[i] = (*at)[i] == '_' ? '-' : (*at)[i];
         }
@@ -124,7 +125,8 @@ weft_status space_add_constraint(search_space *space, const char *text)
                "constraint \"%s\": expected <= or >= after the first product, not \"%s\"", text, at);
     at += 2;
     WEFT_TRY(read_product(space, text, &at, &side[1]));
-    WEFT_CHECK(*at == '\0', WEFT_ERR_USAGE, "constraint \"%s\": expected its end, not \"%s\": write two of them", text, at);
+    WEFT_CHECK(*at == '\0', WEFT_ERR_USAGE, "constraint \"%s\": expected its end, not \"%s\": write two of them", text,
+               at);
     WEFT_TRY(grow_array((void **)&space->constraint, sizeof *space->constraint, space->constraints,
                         &space->constraint_room, WEFT_MEM_SEARCH));
     space->constraint[space->constraints++] = (space_constraint){side[turned ? 1 : 0], side[turned ? 0 : 1]};

@@ -4,9 +4,9 @@
  *      heads       = {integer = [1, 8], when = {model = ["gat", "gatv2"]}}     a condition
  *      constraints = ["hidden * layers <= 512", "heads <= 0.25 * hidden"]
  *
- * A dimension with a condition is active where the choice above it has one of these values and is active itself. What is
- * not active has its lowest value, so that configurations that differ in nothing else are one, and its option is left as
- * the command has it.
+ * A dimension with a condition is active where the choice above it has one of these values and is active itself. What
+ * is not active has its lowest value, so that configurations that differ in nothing else are one, and its option is
+ * left as the command has it.
  *
  * A constraint compares two products of dimensions and numbers; of a choice the number that it is written as. It says
  * nothing about configurations in which one of its dimensions is not active.

@@ -35,7 +35,8 @@ typedef struct run_dir {
 } run_dir;
 
 /* Makes the folder and locks it, or refuses (app/train/run_folder.h). Rank 0 may look for a sign of life of an earlier
- * job for half a minute, and the other ranks wait: call it before comm_set_stall_timeout. of_search: see there. Collective. */
+ * job for half a minute, and the other ranks wait: call it before comm_set_stall_timeout. of_search: see there.
+ * Collective. */
 weft_status run_dir_open(const app_context *context, const workload *work, bool of_search, run_dir *dir);
 /* Training begins: removes results of a replaced run, opens metrics.jsonl and writes run.json. from: progress of the
  * checkpoint that training goes on from, after which metrics.jsonl is cut; or NULL. Rank 0. */

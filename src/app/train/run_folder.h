@@ -23,10 +23,11 @@ typedef struct run_folder {
 #define SEARCH_LOCK_NAME "search.lock"
 
 /*
- * Make and lock the folder: --run-dir, or the first free weft-run-NNNN. One that already holds a run is refused unless
- * --force or --resume is given; with --resume the default is the newest weft-run-NNNN. For --dry-run a name only:
- * whoever needs the folder makes it. of_search: this job holds the lock of a search in the folder above, and takes none
- * where there is none of somebody else. WEFT_ERR_USAGE: it is another job's, with host, process and time; or holds a run.
+ * Make and lock the folder: --run-dir, or the first free weft-run-NNNN. One that already holds a run is refused
+ * unless --force or --resume is given; with --resume the default is the newest weft-run-NNNN. For --dry-run a name
+ * only: whoever needs the folder makes it. of_search: this job holds the lock of a search in the folder above, and
+ * takes none where there is none of somebody else. WEFT_ERR_USAGE: it is another job's, with host, process and time;
+ * or holds a run.
  */
 weft_status run_folder_open(const weft_options *options, bool of_search, char path[FILE_PATH_MAX], run_folder *folder);
 /* Unlock; unless `keep`, a folder that this job made goes, with the parents that it made. */

@@ -75,10 +75,10 @@ typedef struct desk_descent {
 typedef struct search_desk {
     const search_space *space;
     const char *folder;
-    int64_t limit; /* trials that are begun */
-    int64_t unit;  /* epochs between scores, which are the scheduler's resource */
-    int64_t runs;  /* trials of each suggested configuration, one after another */
-    int64_t epochs_most;    /* budgets, 0: none */
+    int64_t limit;       /* trials that are begun */
+    int64_t unit;        /* epochs between scores, which are the scheduler's resource */
+    int64_t runs;        /* trials of each suggested configuration, one after another */
+    int64_t epochs_most; /* budgets, 0: none */
     double rank_hours_most;
     bool spent; /* a budget is: no part begins any more */
     sched *sched;

@@ -121,9 +121,11 @@ static void test_what_is_wrong_or_ambiguous_is_refused(void **state)
         {"a_b = {log = [0.1, 1.0]}\na-b = {log = [0.1, 1.0]}", "a-b: stands in the space twice"},
         {"", "no dimension: write [space]"},
         {"h = {integer = [1, 8], when = {m = [\"a\"]}}", "line 2: h: when = {m = ...}: m is no dimension above it"},
-        {"h = {integer = [1, 8]}\ng = {range = [0.0, 1.0], when = {h = [1]}}", "line 3: g: when = {h = ...}: h is no choice"},
+        {"h = {integer = [1, 8]}\ng = {range = [0.0, 1.0], when = {h = [1]}}",
+         "line 3: g: when = {h = ...}: h is no choice"},
         {"m = {choice = [\"a\", \"b\"]}\nh = {integer = [1, 8], when = {m = [\"c\"]}}", "c is none of its choices"},
-        {"m = {choice = [\"a\", \"b\"]}\nh = {integer = [1, 8], when = {m = [\"a\"], n = [1]}}", "a condition is of one choice"},
+        {"m = {choice = [\"a\", \"b\"]}\nh = {integer = [1, 8], when = {m = [\"a\"], n = [1]}}",
+         "a condition is of one choice"},
         {"h = {integer = [1, 8]}\nconstraints = [\"h < 4\"]", "line 3: constraint \"h < 4\": expected <= or >="},
         {"h = {integer = [1, 8]}\nconstraints = [\"g <= 4\"]", "g is neither a number nor a dimension above it"},
         {"h = {integer = [1, 8]}\nconstraints = [\"h * <= 4\"]", "nothing is neither a number nor"},
@@ -166,7 +168,8 @@ static void test_conditions_and_constraints(void **state)
                 assert_true(space_is_active(&space, values, 0) && space_is_active(&space, values, 3));
                 assert_true(space_is_active(&space, values, 1) == has_kind);
                 assert_true(space_is_active(&space, values, 2) == has_heads);
-                const bool broken = (has_heads && heads * hidden > 8) || (has_kind && hidden > 3 * (kind == 1 ? 10 : 1));
+                const bool broken =
+                    (has_heads && heads * hidden > 8) || (has_kind && hidden > 3 * (kind == 1 ? 10 : 1));
                 assert_true(space_allows(&space, values) == !broken);
                 space_settle(&space, values);
                 assert_true(values[1] == (has_kind ? kind : 0) && values[2] == (has_heads ? heads : 2));
