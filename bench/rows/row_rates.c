@@ -1,12 +1,14 @@
 /*
  * bench/rows/row_rates.c: look-ups and updates of rows of embeddings beside what the machine's memory gives.
  *
- *     row_rates ROWS [ROUNDS] [sgd|row-adagrad|adagrad] [f32|bf16]
+ *     row_rates ROWS [ROUNDS] [sgd|row-adagrad|adagrad] [f32|bf16] [expiry]
  *
- * Rows have 16 numbers. Each figure is millions of rows a second, the best of the rounds, for 2^19 random keys at once, as
- * a large batch has them. The limit of memory is that of a plain array of 64-byte rows by their numbers, with the same
- * prefetching and no index. No rate is printed before rows that were read are those that were made, and each update has
- * moved its row.
+ * Rows have 16 numbers. Each figure is millions of rows a second, the best of the rounds, for 2^19 random keys at
+ * once, as a large batch has them. The limit of memory is that of a plain array of 64-byte rows by their numbers, with
+ * the same prefetching and no index. Memory is told beside its plan (row_store_bytes): what the store holds, and what
+ * the process has more. With `expiry` seven eighths of the rows are made, and keys of as many rows again come under a
+ * bound of 1.05 times the plan: those that were not seen for longest leave. No rate is printed before rows that were
+ * read are those that were made, and each update has moved its row.
  */
 #include <math.h>
 #include <stdio.h>
@@ -141,12 +143,13 @@ typedef struct rates {
     double find, read, update, sighted;
 } rates;
 
-static void fill(row_store *store, int64_t rows, uint64_t *key, int64_t *row, const int32_t *times)
+/* New keys, from number `first` to before `end`. Returns the seconds of making their rows. */
+static double bring(row_store *store, int64_t first, int64_t end, uint64_t *key, int64_t *row, const int32_t *times)
 {
     static key_pair pair[BATCH], other[BATCH];
     double seconds = 0.0;
-    for (int64_t first = 0; first < rows; first += BATCH) {
-        const int64_t n = rows - first < BATCH ? rows - first : BATCH;
+    for (; first < end; first += BATCH) {
+        const int64_t n = end - first < BATCH ? end - first : BATCH;
         for (int64_t i = 0; i < n; ++i) {
             pair[i].key = mix((uint64_t)(first + i));
         }
@@ -158,20 +161,42 @@ static void fill(row_store *store, int64_t rows, uint64_t *key, int64_t *row, co
         check(row_store_touch(store, key, times, n, true, row));
         seconds += clock_seconds() - begin;
     }
+    return seconds;
+}
+
+static void fill(row_store *store, const embed_desc *desc, int64_t rows, uint64_t *key, int64_t *row,
+                 const int32_t *times)
+{
+    const uint64_t before = clock_rss_bytes();
+    const double seconds = bring(store, 0, rows, key, row, times);
+    const double plan = (double)row_store_bytes(desc, rows), resident = (double)clock_rss_bytes() - (double)before;
     const row_figures f = row_store_figures(store);
     require(f.rows == rows, "rows are missing");
     printf("made: %6.1f   %.2f GB, %.1f bytes a row of %lld, load %.2f\n", (double)rows / seconds * 1e-6,
            (double)f.bytes * 1e-9, (double)f.bytes / (double)rows, (long long)f.row_bytes, f.load);
+    printf("plan: %.2f GB; held %+.1f %%, resident %+.1f %%\n", plan * 1e-9, ((double)f.bytes / plan - 1.0) * 100.0,
+           (resident / plan - 1.0) * 100.0);
 }
 
-static void measure_store(row_store *store, int64_t rows, int rounds, float *buffer, float *before)
+/* Keys come where memory has no room: old rows leave, and no key is refused. */
+static void expire(row_store *store, int64_t rows, uint64_t *key, int64_t *row, const int32_t *times)
+{
+    const double seconds = bring(store, rows, 2 * rows, key, row, times);
+    const row_figures f = row_store_figures(store);
+    require(f.expired > 0 && f.refused == 0, "no row has left, or a key was refused");
+    printf("with expiry: %6.1f   %lld rows, %lld left, %.2f GB\n", (double)rows / seconds * 1e-6, (long long)f.rows,
+           (long long)f.expired, (double)f.bytes * 1e-9);
+}
+
+static void measure_store(row_store *store, const embed_desc *desc, int64_t rows, int rounds, float *buffer,
+                          float *before)
 {
     uint64_t *key = huge(BATCH * sizeof *key);
     int64_t *row = huge(BATCH * sizeof *row);
     int32_t *times = huge(BATCH * sizeof *times);
     float *gradient = huge((size_t)BATCH * WIDTH * sizeof *gradient);
     rates least = {INFINITY, INFINITY, INFINITY, INFINITY};
-    fill(store, rows, key, row, times);
+    fill(store, desc, rows, key, row, times);
     for (int64_t i = 0; i < BATCH * WIDTH; ++i) {
         gradient[i] = 1.0F;
     }
@@ -204,6 +229,9 @@ static void measure_store(row_store *store, int64_t rows, int rounds, float *buf
     printf("store: find %6.1f   read %6.1f   update %6.1f   index + gather %6.1f   index + update %6.1f\n",
            m / least.find, m / least.read, m / least.update, m / (least.find + least.read),
            m / (least.sighted + least.update));
+    if (desc->expire_after > 0) {
+        expire(store, rows, key, row, times);
+    }
     weft_free(key), weft_free(row), weft_free(times), weft_free(gradient);
 }
 
@@ -217,6 +245,12 @@ int main(int argc, char **argv)
         desc.rule = strcmp(argv[3], rules[i]) == 0 ? (embed_rule)i : desc.rule;
     }
     desc.number = argc > 4 && strcmp(argv[4], "bf16") == 0 ? EMBED_BF16 : EMBED_F32;
+    int64_t filled = rows;
+    if (argc > 5 && strcmp(argv[5], "expiry") == 0) {
+        filled = rows / 8 * 7;
+        desc.memory_most = row_store_bytes(&desc, rows) / 20 * 21;
+        desc.expire_after = filled / BATCH + 1;
+    }
     float *buffer = huge((size_t)BATCH * WIDTH * sizeof *buffer),
           *before = huge((size_t)BATCH * WIDTH * sizeof *before);
     row_store *store = NULL;
@@ -224,7 +258,7 @@ int main(int argc, char **argv)
            rules[desc.rule], omp_get_max_threads());
     measure_plain(rows, rounds, buffer);
     check(row_store_open(&desc, &store));
-    measure_store(store, rows, rounds, buffer, before);
+    measure_store(store, &desc, filled, rounds, buffer, before);
     row_store_close(store);
     weft_free(buffer), weft_free(before);
     return 0;

@@ -115,14 +115,16 @@ weft_status row_lookup_grow(row_lookup *index, const int64_t capacity[ROW_STRIPE
     for (int first = 0; first < ROW_STRIPES; first += ROW_GROW_TOGETHER) {
         row_stripe grown[ROW_GROW_TOGETHER] = {0};
         weft_status status = WEFT_OK;
+        bool grows = false;
         for (int i = 0; i < ROW_GROW_TOGETHER && status == WEFT_OK; ++i) {
             const row_stripe *old = &index->stripe[first + i];
             if (capacity[first + i] > old->capacity) {
+                grows = true;
                 grown[i] = (row_stripe){.capacity = capacity[first + i], .used = old->used};
                 status = WEFT_NEW_ZERO(&grown[i].slot, grown[i].capacity, WEFT_MEM_ROWS);
             }
         }
-        if (status == WEFT_OK) {
+        if (grows && status == WEFT_OK) {
 #pragma omp parallel for schedule(dynamic)
             for (int i = 0; i < ROW_GROW_TOGETHER; ++i) {
                 if (grown[i].slot != NULL) {

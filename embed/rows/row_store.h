@@ -83,6 +83,6 @@ typedef struct row_figures {
 
 row_figures row_store_figures(const row_store *store);
 
-/* Bytes of `rows` rows and their index, for plans. Memory that the last slab has for more rows is not counted: nobody has
- * touched it. More rows, and longer ones, never take less. */
+/* Bytes of `rows` rows and their index, for plans. Memory that the last slab has for more rows is not counted, because
+ * nobody has touched it. More rows, and longer ones, never take less. */
 int64_t row_store_bytes(const embed_desc *desc, int64_t rows);

@@ -57,8 +57,8 @@ static weft_status take_memory(weft_comm *comm, void *argument)
     return WEFT_OK;
 }
 
-/* What batches take is what a plan says, but for room that is not touched: arrays grow by half more, and each rank might
- * own all keys of a message. */
+/* What batches take is what a plan says, but for room that is not touched: arrays grow by half more, and each rank
+ * might own all keys of a message. */
 static void memory_is_planned(void **state)
 {
     (void)state;

@@ -506,6 +506,41 @@ static void test_small_rows_leave(void **state)
     ASSERT_STATUS(row_store_open(&desc, &store), WEFT_ERR_USAGE);
 }
 
+/* Keys come one at a time, so a stripe is as full as it may be before it grows: all are found behind each growth. */
+static void test_full_stripes(void **state)
+{
+    (void)state;
+    enum { MANY = 1500 };
+    static uint64_t key[MANY];
+    static int64_t row[MANY];
+    const embed_desc desc = plain(2, false);
+    row_store *store = NULL;
+    double before = 0.0;
+    int growths = 0;
+    const int threads = omp_get_max_threads();
+    omp_set_num_threads(1); /* single keys are no work for several */
+    ASSERT_OK(row_store_open(&desc, &store));
+    for (int64_t n = 0; n < MANY; ++n) {
+        const int32_t times = 1;
+        key[n] = (uint64_t)(n + 1) << 40;
+        ASSERT_OK(row_store_touch(store, &key[n], &times, 1, true, &row[n]));
+        const double load = row_store_figures(store).load;
+        assert_true(row[n] >= 0 && load <= 0.7);
+        if (load < before) {
+            growths += 1;
+            ASSERT_OK(row_store_touch(store, key, NULL, n + 1, false, row));
+        }
+        for (int64_t i = 0; i <= n; ++i) {
+            assert_true(row[i] >= 0);
+        }
+        before = load;
+    }
+    assert_int_equal(row_store_figures(store).rows, MANY);
+    assert_true(growths > 20);
+    row_store_close(store);
+    omp_set_num_threads(threads);
+}
+
 /* What a plan says of rows and their index is what a store of so many takes, whatever the width and rule are. */
 static void test_plan(void **state)
 {
@@ -560,6 +595,7 @@ int main(void)
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_plan),
+        cmocka_unit_test(test_full_stripes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
