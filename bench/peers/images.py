@@ -3,10 +3,10 @@
 
     bench/peers/images.py resnet-20 --batch 128 --steps 60 [--bf16|--f16] [--device cuda] [--threads 2]
 
-Needs torch alone. Steps of forward, backward and SGD with momentum on one batch that stays, so that nothing is read: prints the
+Needs torch, and torchvision for all but ResNets. Steps of forward, backward and SGD with momentum on one batch that stays, so that nothing is read: prints the
 median rate with quartiles, and the peak memory of the process, or of the GPU. On one the clock is read when all is done, cuDNN tries
 its ways first, and float16 has its scaler. Networks, shortcuts and optimiser are those of dense/net/zoo.c;
-tests/train/test_golden_dense.c holds that the two compute the same.
+tests/train/test_golden_dense.c and test_golden_zoo.c hold that the two compute the same.
 """
 import argparse
 import contextlib
@@ -81,9 +81,25 @@ def resnet50():
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(width, 10)), 224
 
 
+def torchvisions(name):
+    import torchvision
+
+    return getattr(torchvision.models, name)(weights=None, num_classes=10), 224
+
+
+NETWORKS = {
+    "resnet-20": resnet20,
+    "resnet-50": resnet50,
+    "vgg-16": lambda: torchvisions("vgg16"),
+    "mobilenet-v2": lambda: torchvisions("mobilenet_v2"),
+    "densenet-121": lambda: torchvisions("densenet121"),
+    "convnext-tiny": lambda: torchvisions("convnext_tiny"),
+}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("network", choices=["resnet-20", "resnet-50"])
+    parser.add_argument("network", choices=list(NETWORKS))
     parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--threads", type=int, default=2)
@@ -96,7 +112,7 @@ def main():
     torch.set_num_threads(args.threads)
     torch.backends.cudnn.benchmark = True
     gpu = args.device == "cuda"
-    net, size = resnet20() if args.network == "resnet-20" else resnet50()
+    net, size = NETWORKS[args.network]()
     net = net.to(args.device, memory_format=torch.channels_last)
     sgd = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9, weight_decay=5e-4)
     pixels = torch.randn(args.batch, 3, size, size).to(args.device, memory_format=torch.channels_last)

@@ -105,10 +105,17 @@ def torchvision_net(name, **options):
     return getattr(torchvision.models, name)(num_classes=CLASSES, weights=None, **options)
 
 
+def vgg(name):
+    """Its first linear layer reads what pooling leaves, as a text's does; torchvision repeats that until it is 7 x 7."""
+    net = torchvision_net(name, dropout=0.0)
+    net.avgpool, net.classifier[0] = nn.Identity(), nn.Linear(512, 4096)
+    return net
+
+
 NETS = {
     "words": (Words, 16),
-    "vgg-11": (lambda: torchvision_net("vgg11", dropout=0.0), 32),
-    "vgg-16": (lambda: torchvision_net("vgg16", dropout=0.0), 32),
+    "vgg-11": (lambda: vgg("vgg11"), 32),
+    "vgg-16": (lambda: vgg("vgg16"), 32),
     "mobilenet-v1": (MobilenetV1, 32),
     "mobilenet-v2": (lambda: torchvision_net("mobilenet_v2", dropout=0.0), 32),
     "densenet-121": (lambda: torchvision_net("densenet121"), 32),

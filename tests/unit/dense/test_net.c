@@ -219,7 +219,7 @@ static void test_mistakes(void **state)
     refuse("depthwise 9\nlinear classes\n", "a kernel that spans 9 does not fit");
     refuse("depthwise 3 groups=3\n", "no key 'groups' here: depthwise KERNEL");
     refuse("layernorm epsilon=0\n", "epsilon 0: a number above 0 and below 1");
-    refuse("layernorm epsilon=nan\n", "epsilon");
+    refuse("layernorm epsilon=nan\n", "'nan' is not a number");
     refuse("gain\n", "gain lacks its value: gain START");
     refuse("conv 1048576 1048576 pad=1048576\nlinear classes\n", "are too many for one layer");
 }
