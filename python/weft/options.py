@@ -419,7 +419,8 @@ class TrainOptions(TypedDict, total=False):
         task link: bce = binary cross-entropy of links and negatives; bpr = of the difference between a link and each
         of its negatives
     hits_at: 1 to 1000000; default 20
-        metric hits: share of the links above the K-th best negative, or among the first K with negatives of its own
+        metric hits: share of the links above the K-th best negative, or among the first K with negatives of its own;
+        with --users also the items that recall and NDCG look at
     pairs: default none
         weft predict of a model of links: answer for the pairs of vertices in an .npy file [pairs, 2], in their order
     partition: one of auto, metis, expand, stream, libra, random, 2d, edgecut; default auto

@@ -174,7 +174,8 @@ def check_recommendation(store, first, run, users):
         hits = np.isin(np.argsort(-score[u], kind="stable")[:5], wanted)
         recall.append(hits.sum() / len(wanted))
         ndcg.append((hits * gain).sum() / gain[:len(wanted)].sum())
-    told = json.load(open(run + "/summary.json"))["recommendation"]
+    facts = json.load(open(run + "/summary.json"))["facts"]
+    told = next({row["key"]: row["value"] for row in group["rows"]} for group in facts if group["key"] == "recommendation")
     assert told["users"] == len(recall) and told["at"] == 5, told
     assert abs(told["recall"] - np.mean(recall)) < 1e-6 and abs(told["ndcg"] - np.mean(ndcg)) < 1e-6, (told, np.mean(recall))
 

@@ -42,8 +42,8 @@ static double expected(const rank_case *c, int split)
             continue;
         }
         for (int i = 0; i < ROWS; ++i) {
-            const bool against = !is_positive(c, i) && c->mark[i] >> 1 == split &&
-                                 (!c->grouped || c->group[i] == c->group[p]);
+            const bool against =
+                !is_positive(c, i) && c->mark[i] >> 1 == split && (!c->grouped || c->group[i] == c->group[p]);
             above += against && c->score[i] > c->score[p];
             equal += against && c->score[i] == c->score[p];
             not_below += against && c->score[i] >= c->score[p];
