@@ -30,8 +30,8 @@ typedef struct image_moving {
     int64_t *name_at; /* [count] */
 } image_moving;
 
-/* Fills in files->moving by options->known, else by looking at all frames; for image_moving_free, also after a failure. Collective. WEFT_ERR_DATA: nothing moves, or
- * with strict a malformed frame. */
+/* Fills in files->moving by options->known, else by looking at all frames; for image_moving_free, also after a failure.
+ * WEFT_ERR_DATA: nothing moves, a frame that was known is missing, or with strict one is malformed. Collective. */
 weft_status image_moving_find(weft_comm *comm, const char *path, const image_options *options, image_files *files);
 void image_moving_free(image_moving *moving); /* NULL is allowed */
 

@@ -53,6 +53,19 @@ ok focus query --data $data --index two.idx --expensive large --class 2 --limit 
 [ "$(grep -c verified out)" -eq 5 ] && [ "$(wc -l <out)" -eq 6 ] || fail "--limit 5: $(cat out)"
 check answers out large-answers 2 0 1
 
+# ---- a limit of time: what is known by then, and no promise that it does not keep ----
+cp fresh.idx timed.idx
+timed=(query --data $data --index timed.idx --expensive large --class 1)
+ok "$weft" focus "${timed[@]}" --labels 400 --time 0.000001 --batch-size 32 --threads 1 --pin off
+grep -q "before the sample of --labels was labelled" err && [ "$(wc -l <out)" -eq 1 ] || fail "--time: $(cat out err)"
+ok focus "${timed[@]}" --labels 400 --time 0.000001 --count
+grep -q "^1,0,0,2400," out || fail "--time --count: $(cat out)"
+ok focus "${timed[@]}" --labels 100 --recall 1 --precision 1 --time 1000
+check answers out large-answers 1 1 1
+cp one.idx timed.idx
+ok focus query --data $data --index timed.idx --expensive large --labels 400 --class 1 --time 1000
+cmp out class1.csv || fail "a limit that is not reached changes answers"
+
 # ---- recall 1: the network runs on everything; precision 1: on every answer ----
 cp fresh.idx all.idx
 ok focus query --data $data --index all.idx --expensive large --class 2 --recall 1 --labels 400

@@ -57,12 +57,15 @@ weft_status image_encode_jpeg(const char *name, const uint8_t *pixels, const ima
     m.info.err = jpeg_std_error(&m.error);
     m.info.client_data = &m;
     m.error.error_exit = leave;
-    const bool made = make(&m, pixels, shape, quality);
-    weft_status status = made ? WEFT_NEW(encoded, m.bytes, WEFT_MEM_WORKSPACE)
-                              : weft_fail(WEFT_ERR_RESOURCE, "%s: libjpeg could not encode it", name);
-    if (status == WEFT_OK) {
-        memcpy(*encoded, m.data, m.bytes);
-        *bytes = m.bytes;
+    weft_status status;
+    if (make(&m, pixels, shape, quality)) {
+        status = WEFT_NEW(encoded, m.bytes, WEFT_MEM_WORKSPACE);
+        if (status == WEFT_OK) {
+            memcpy(*encoded, m.data, m.bytes);
+            *bytes = m.bytes;
+        }
+    } else {
+        status = weft_fail(WEFT_ERR_RESOURCE, "%s: libjpeg could not encode it", name);
     }
     jpeg_destroy_compress(&m.info);
     free(m.data); /* libjpeg's own malloc */

@@ -35,6 +35,20 @@ static double probability_of(int32_t code)
     return code <= FOCUS_ALL ? 0.0 : code >= FOCUS_NONE ? 1.0 : 1.0 / (1.0 + exp(-focus_log_odds((uint16_t)code)));
 }
 
+/* The index keeps what was asked, so that the same query goes on. */
+static void tell_late(const focus_query *q)
+{
+    if (q->limit > 0 || q->drawn == 0) {
+        log_warn(FLAG_FOCUS_TIME
+                 ": the time was up%s: nothing is promised about what else there is; the same query goes on",
+                 q->limit > 0 ? "" : " before the sample of " FLAG_FOCUS_LABELS " was labelled");
+        return;
+    }
+    log_warn(FLAG_FOCUS_TIME ": the time was up at p = %.6f: the answers hold at least the share %.3f of the class, at "
+                             "confidence %g; the same query goes on",
+             probability_of(q->lo), q->kept, 1.0 - q->delta);
+}
+
 static void tell(const focus_query *q, const char *class)
 {
     const focus_asker *a = q->asker;
@@ -44,8 +58,11 @@ static void tell(const focus_query *q, const char *class)
              class, (long long)q->count, (long long)q->accepted, (long long)q->units.count,
              q->units.item != NULL ? "tracks" : "items", (long long)a->runs, (long long)a->index->items,
              (long long)a->known);
+    if (q->late) {
+        tell_late(q);
+    }
     if (q->limit > 0) {
-        if (q->count < q->limit) {
+        if (q->count < q->limit && !q->late) {
             log_info("the network ran on everything: there are no more than %lld", (long long)q->count);
         }
         return;
@@ -71,6 +88,7 @@ static weft_status run_query(focus_work *w, const weft_options *o)
                        .delta = 1.0 - option_real(o, OPT_FOCUS_CONFIDENCE),
                        .labels = option_int(o, OPT_FOCUS_LABELS),
                        .limit = option_int(o, OPT_FOCUS_LIMIT),
+                       .seconds = option_real(o, OPT_FOCUS_TIME),
                        .seed = (uint64_t)option_int(o, OPT_FOCUS_SEED)};
     focus_network_hash(a->network, a->hash);
     const focus_head *head = &a->index->head;

@@ -6,9 +6,12 @@
 #include <string.h>
 
 #include "app/table/grid.h"
+#include "base/clock.h"
 #include "base/integer/integers.h"
-#include "base/log.h"
+#include "focus/bounds/binomial.h"
 #include "focus/bounds/thresholds.h"
+
+enum { ROUND = 64 /* units that are asked about at once where a query may end early: a batch or more */ };
 
 /* A sample, and room for it. */
 typedef struct labelled {
@@ -36,14 +39,23 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Asks about units, each once; [in, out] unit: [count] their items afterwards, ascending. */
+/* Asks about units, each once; [in, out] unit: [count] their items afterwards, ascending. With q->seconds in rounds,
+ * until the time is up: q->late. */
 static weft_status ask(focus_query *q, int64_t *unit, int64_t count)
 {
+    const int64_t most = q->seconds > 0.0 ? ROUND : count;
     for (int64_t i = 0; i < count; ++i) {
         unit[i] = focus_unit_item(&q->units, unit[i]);
     }
     qsort(unit, (size_t)count, sizeof *unit, by_number);
-    return focus_asker_ask(q->asker, unit, count);
+    for (int64_t at = 0; at < count; at += most) {
+        q->late = q->late || (q->seconds > 0.0 && clock_seconds() - q->start >= q->seconds);
+        if (q->late) {
+            return WEFT_OK;
+        }
+        WEFT_TRY(focus_asker_ask(q->asker, unit + at, smaller(most, count - at)));
+    }
+    return WEFT_OK;
 }
 
 /* ---- samples ---- */
@@ -86,7 +98,7 @@ static weft_status label(focus_query *q, labelled *sample)
 /* ---- thresholds ---- */
 
 /* What the uniform sample says about items below lo: their share that is of the class, times how many they are. */
-static double estimate_below(const focus_query *q, const labelled *sample)
+static double estimate_below(const focus_query *q)
 {
     int64_t below = 0, drawn = 0, positive = 0, found = 0;
     for (int64_t i = 0; i < units_of(q); ++i) {
@@ -94,9 +106,9 @@ static double estimate_below(const focus_query *q, const labelled *sample)
         below += q->code[i] < q->lo && truth < 0;
         found += q->code[i] < q->lo && truth == 1;
     }
-    for (int64_t i = 0; i < sample->count; ++i) {
-        drawn += sample->label[i].code < q->lo;
-        positive += sample->label[i].code < q->lo && sample->label[i].positive;
+    for (int64_t i = 0; i < q->drawn; ++i) {
+        drawn += q->sample[i].code < q->lo;
+        positive += q->sample[i].code < q->lo && q->sample[i].positive;
     }
     return (double)found + (drawn > 0 ? (double)below * (double)positive / (double)drawn : 0.0);
 }
@@ -109,7 +121,7 @@ static weft_status draw_by_score(focus_query *q)
                                                        (uint32_t)q->asked_class, sample.item, sample.mass)
                                : status;
     status = status == WEFT_OK ? label(q, &sample) : status;
-    if (status == WEFT_OK) {
+    if (status == WEFT_OK && !q->late) {
         q->importance = focus_recall_importance(sample.label, sample.count, q->recall, q->delta / 2.0, &q->lo);
     }
     release(&sample);
@@ -124,15 +136,17 @@ static weft_status set_low(focus_query *q)
         sample.count = focus_draw_uniform(units_of(q), q->labels, q->seed, FOCUS_NO_CLASS, sample.item);
         status = label(q, &sample);
     }
-    /* The number of positives alone decides between the samples, so the promise of each stands. */
-    if (status == WEFT_OK && !focus_recall_exact(sample.label, sample.count, q->recall, q->delta / 2.0, &q->lo)) {
-        status = sample.count < units_of(q) ? draw_by_score(q) : WEFT_OK;
-    }
-    if (status == WEFT_OK) {
-        q->estimate = estimate_below(q, &sample);
-        for (int64_t i = 0; i < sample.count; ++i) {
-            q->positives += sample.label[i].positive ? (double)units_of(q) / (double)sample.count : 0.0;
+    q->lo = FOCUS_ALL;
+    if (status == WEFT_OK && !q->late) {
+        q->sample = sample.label;
+        q->drawn = sample.count;
+        sample.label = NULL;
+        for (int64_t i = 0; i < q->drawn; ++i) {
+            q->positives += q->sample[i].positive ? (double)units_of(q) / (double)q->drawn : 0.0;
         }
+        /* The number of positives alone decides between the samples, so the promise of each stands. */
+        const bool enough = focus_recall_exact(q->sample, q->drawn, q->recall, q->delta / 2.0, &q->lo);
+        status = !enough && q->drawn < units_of(q) ? draw_by_score(q) : WEFT_OK;
     }
     release(&sample);
     return status;
@@ -198,12 +212,77 @@ static weft_status set_high(focus_query *q, int64_t *item)
         }
         status = label(q, &sample);
     }
-    if (status == WEFT_OK) {
+    if (status == WEFT_OK && !q->late) {
         focus_precision_exact(sample.label, sample.count, q->precision, q->delta / 2.0, &q->hi);
         q->accepted_share = share_from(&sample, q->hi);
     }
     release(&sample);
     return status;
+}
+
+/* ---- units in doubt ---- */
+
+typedef struct ranked {
+    int64_t item;
+    uint16_t code;
+} ranked;
+
+static int likeliest_first(const void *a, const void *b)
+{
+    const ranked *x = a, *y = b;
+    return x->code != y->code ? (x->code < y->code) - (x->code > y->code) : (x->item > y->item) - (x->item < y->item);
+}
+
+/* [in, out] unit: [count] the likeliest first. */
+static weft_status rank_units(const focus_query *q, int64_t *unit, int64_t count)
+{
+    ranked *order = NULL;
+    WEFT_TRY(WEFT_NEW(&order, count, WEFT_MEM_FOCUS));
+    for (int64_t i = 0; i < count; ++i) {
+        order[i] = (ranked){unit[i], q->code[unit[i]]};
+    }
+    qsort(order, (size_t)count, sizeof *order, likeliest_first);
+    for (int64_t i = 0; i < count; ++i) {
+        unit[i] = order[i].item;
+    }
+    weft_free(order);
+    return WEFT_OK;
+}
+
+/* The time was up, and lo is where it was up. The uniform sample bounds the share of the class from lo on, whatever lo
+ * is, because when time is up does not depend on labels. */
+static void bound_late(focus_query *q)
+{
+    int64_t positives = 0, above = 0;
+    for (int64_t i = 0; i < q->drawn; ++i) {
+        positives += q->sample[i].positive;
+        above += q->sample[i].positive && q->sample[i].code >= q->lo;
+    }
+    q->kept = positives > 0 ? 1.0 - binomial_upper(positives, positives - above, q->delta / 2.0) : 0.0;
+    q->kept = fmin(q->kept, q->recall);
+}
+
+/* [in, out] unit: [count] from lo up to hi. If the time is up first, lo becomes the code down to which all were asked
+ * about. */
+static weft_status decide(focus_query *q, int64_t *unit, int64_t count)
+{
+    int64_t round[ROUND];
+    q->kept = q->recall;
+    if (q->seconds <= 0.0) {
+        return ask(q, unit, count);
+    }
+    WEFT_TRY(rank_units(q, unit, count));
+    for (int64_t at = 0; at < count; at += ROUND) {
+        const int64_t some = smaller(ROUND, count - at);
+        memcpy(round, unit + at, (size_t)some * sizeof *round);
+        WEFT_TRY(ask(q, round, some));
+        if (q->late) {
+            q->lo = q->code[unit[at]] + 1; /* units of this very score may be asked and may not be */
+            bound_late(q);
+            return WEFT_OK;
+        }
+    }
+    return WEFT_OK;
 }
 
 /* ---- answers ---- */
@@ -227,10 +306,14 @@ static void count_answers(focus_query *q)
     const double promised = ceil(q->precision * (double)from_high - 1e-9) - (double)known_high;
     const double sure = fmin(fmax(promised, 0.0), (double)q->accepted);
     q->least = (double)verified + sure;
-    q->most = fmin(floor((double)q->count / q->recall + 1e-9), (double)units_of(q));
-    if (q->lo == FOCUS_ALL) {
+    q->most = (double)units_of(q);
+    if (q->kept > 0.0) {
+        q->most = fmin(floor((double)q->count / q->kept + 1e-9), q->most);
+    }
+    if (q->lo == FOCUS_ALL && !q->late) {
         q->most = (double)q->count; /* nothing was left out */
     }
+    q->estimate = estimate_below(q);
     for (int64_t i = 0; i < units_of(q); ++i) {
         q->estimate += q->code[i] >= q->lo && truth_of(q, i) == 1;
     }
@@ -241,11 +324,13 @@ static void count_answers(focus_query *q)
 static weft_status run_thresholds(focus_query *q)
 {
     int64_t *item = NULL;
+    q->hi = FOCUS_NONE;
     WEFT_TRY(set_low(q));
     weft_status status = WEFT_NEW(&item, units_of(q), WEFT_MEM_FOCUS);
-    status = status == WEFT_OK ? set_high(q, item) : status;
-    if (status == WEFT_OK) {
-        status = ask(q, item, list_between(q, q->lo, q->hi, item));
+    status = status == WEFT_OK && !q->late ? set_high(q, item) : status;
+    if (status == WEFT_OK && q->drawn > 0) {
+        q->late = false; /* it may have been up in the sample for hi: the first round sees it again */
+        status = decide(q, item, list_between(q, q->lo, q->hi, item));
     }
     weft_free(item);
     if (status == WEFT_OK) {
@@ -256,41 +341,28 @@ static weft_status run_thresholds(focus_query *q)
 
 /* ---- with a limit ---- */
 
-typedef struct ranked {
-    int64_t item;
-    uint16_t code;
-} ranked;
-
-static int likeliest_first(const void *a, const void *b)
-{
-    const ranked *x = a, *y = b;
-    return x->code != y->code ? (x->code < y->code) - (x->code > y->code) : (x->item > y->item) - (x->item < y->item);
-}
-
-/* Asks in rounds, so that a round is a batch or more, and stops behind the one that has enough. */
+/* Asks in rounds, and stops behind the one that has enough. */
 static weft_status run_limit(focus_query *q)
 {
-    enum { ROUND = 64 };
     const int64_t items = units_of(q);
-    ranked *order = NULL;
-    int64_t *round = NULL;
+    int64_t *order = NULL, *round = NULL;
     weft_status status;
     WEFT_TRY_GOTO(WEFT_NEW(&order, items, WEFT_MEM_FOCUS), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&round, items, WEFT_MEM_FOCUS), status, done);
     for (int64_t i = 0; i < items; ++i) {
-        order[i] = (ranked){i, q->code[i]};
+        order[i] = i;
     }
-    qsort(order, (size_t)items, sizeof *order, likeliest_first);
-    for (int64_t at = 0; at < items && q->count < q->limit;) {
+    WEFT_TRY_GOTO(rank_units(q, order, items), status, done);
+    for (int64_t at = 0; at < items && q->count < q->limit && !q->late;) {
         const int64_t missing = q->limit - q->count, wanted = missing > ROUND ? missing : ROUND;
         const int64_t end = at + wanted < items ? at + wanted : items;
         for (int64_t i = at; i < end; ++i) {
-            round[i - at] = order[i].item;
+            round[i - at] = order[i];
         }
         WEFT_TRY_GOTO(ask(q, round, end - at), status, done);
         for (; at < end; ++at) {
-            if (truth_of(q, order[at].item) == 1 && q->count < q->limit) {
-                q->found[q->count++] = order[at].item;
+            if (truth_of(q, order[at]) == 1 && q->count < q->limit) {
+                q->found[q->count++] = order[at];
             }
         }
     }
@@ -307,6 +379,7 @@ weft_status focus_query_run(focus_query *q, int64_t indexed_class)
     WEFT_CHECK(index->items > 0, WEFT_ERR_DATA, "%s: holds no items: add some with weft focus ingest", q->asker->path);
     WEFT_TRY(focus_units_make(index, &q->units));
     q->labels = smaller(q->labels, units_of(q));
+    q->start = clock_seconds();
     WEFT_TRY(WEFT_NEW(&q->code, units_of(q), WEFT_MEM_FOCUS));
     WEFT_TRY(WEFT_NEW(&q->found, units_of(q), WEFT_MEM_FOCUS));
     WEFT_TRY(focus_units_score(&q->units, index, indexed_class, q->code));
@@ -358,6 +431,6 @@ void focus_query_print(FILE *out, const focus_query *q, const char *title)
 
 void focus_query_free(focus_query *q)
 {
-    WEFT_FREE_ALL(q->code, q->found);
+    WEFT_FREE_ALL(q->code, q->found, q->sample);
     focus_units_free(&q->units);
 }

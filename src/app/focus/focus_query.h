@@ -8,6 +8,9 @@
  *      3  hi: the threshold that keeps the precision, of a sample of the likeliest items from lo on
  *      4  the expensive network decides about the items from lo to hi; those from hi on are accepted
  *
+ * With a limit of time it decides about the likeliest first, and what it came to is answered; the uniform sample then
+ * says how much of the class that is at least.
+ *
  * Each threshold holds with half of what the confidence leaves. Samples are functions of the seed, so a second query of
  * a class finds all answers in the index, and the network does not run.
  */
@@ -16,6 +19,7 @@
 #include <stdio.h>
 
 #include "app/focus/focus_asker.h"
+#include "focus/bounds/thresholds.h"
 #include "focus/index/focus_units.h"
 
 typedef struct focus_query {
@@ -24,14 +28,20 @@ typedef struct focus_query {
     int64_t asked_class; /* of the expensive network */
     double recall, precision, delta;
     int64_t labels, limit;
+    double seconds; /* after which the network is asked no more; 0: no such limit */
     uint64_t seed;
     /* ---- of focus_query_run ---- */
     focus_units units; /* what is counted: items or tracks; "items" below */
     uint16_t *code;    /* [items] scores of the class */
     int32_t lo, hi;    /* accepted: code >= hi */
     bool importance;   /* lo is of the second sample */
-    double positives;  /* items of the class, as many as the first sample says */
-    int64_t *found;    /* [count] items that are answers, ascending; with a limit the likeliest first */
+    double start;
+    bool late;           /* the time was up: lo is where it was up, or the sample is not whole, and drawn is 0 */
+    double kept;         /* share of the class that the answers hold at least; less than `recall` where it is late */
+    focus_label *sample; /* [drawn] labels of the uniform sample, ascending */
+    int64_t drawn;
+    double positives; /* items of the class, as many as the first sample says */
+    int64_t *found;   /* [count] items that are answers, ascending; with a limit the likeliest first */
     int64_t count, accepted;
     double accepted_share;        /* of the sample from hi on, that is of the class */
     double estimate, least, most; /* items of the class in the index, and the interval of their number */
