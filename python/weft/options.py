@@ -32,12 +32,13 @@ class TrainOptions(TypedDict, total=False):
         published GCN of Kipf and Welling; gat-paper = the published GAT of Velickovic and others; reddit, ogbn-* =
         the published full-batch settings of these data sets; images: auto = images, for batches of 128 and less;
         tables: auto = trees; tables of clicks: auto = clicks, few epochs of large batches
-    model: one of auto, sage, gcn, mlp, gat, gatv2, gin, sgc, lightgcn, lenet, resnet-9, resnet-20, resnet-32, resnet-44, resnet-56, resnet-18, resnet-50, wide-resnet-28-1, wide-resnet-28-2, wide-resnet-28-4, wide-resnet-28-8, wide-resnet-28-10, alexnet, trees, lr, fm, wide-deep, deepfm, dcn, dcn-v2, dlrm, xdeepfm, parts; default auto
+    model: one of auto, sage, gcn, mlp, gat, gatv2, gin, sgc, lightgcn, lenet, resnet-9, resnet-20, resnet-32, resnet-44, resnet-56, resnet-18, resnet-50, wide-resnet-28-1, wide-resnet-28-2, wide-resnet-28-4, wide-resnet-28-8, wide-resnet-28-10, alexnet, vgg-11, vgg-16, mobilenet-v1, mobilenet-v2, densenet-121, convnext-tiny, trees, lr, fm, wide-deep, deepfm, dcn, dcn-v2, dlrm, xdeepfm, parts; default auto
         what is trained; auto chooses by the data; graphs: sage (auto), gcn, gat and gatv2 (attention), gin (sums and
         networks of two layers), sgc (hops and one linear map), lightgcn (mean of hops), or mlp (no graph); images:
-        lenet, mlp, resnet-20, -32, -44, -56, -9, -18, -50, wide-resnet-28-K, alexnet, or a network of your own
-        (docs/networks.md); auto by their size; tables: trees, boosted one an epoch; tables of clicks: lr, fm,
-        wide-deep, deepfm, dcn, dcn-v2, dlrm, xdeepfm, or parts of your own choice (--click-parts)
+        lenet, mlp, resnet-20, -32, -44, -56, -9, -18, -50, wide-resnet-28-K, alexnet, vgg-11, -16, mobilenet-v1, -v2,
+        densenet-121, convnext-tiny, or a network of your own (docs/networks.md); auto by their size; tables: trees,
+        boosted one an epoch; tables of clicks: lr, fm, wide-deep, deepfm, dcn, dcn-v2, dlrm, xdeepfm, parts of your
+        own choice (--click-parts), or a file of layers, my.net
     batch_size: 1 to 1000000000; default 128
         samples of a step, over all ranks together
     shard_by: default random
@@ -106,14 +107,14 @@ class TrainOptions(TypedDict, total=False):
         rows' covariance, which saves most of the epochs where training rows are many; kfac = by both sides, inputs
         and output gradients; muon = the momentum of each hidden matrix and kernel is made orthogonal, while first and
         last layer and vectors stay with the optimizer, for networks of three layers or more; auto = input where the
-        graph has 100 training vertices a class and two for each feature, but not for gin, muon for images where the
-        network has norms, else none; on graphs input and kfac take --optimizer sgd, --lr 0.3, --momentum 0.9 and
-        --schedule cosine where these are not set
+        graph has 100 training vertices a class and two for each feature, muon for images where the network has norms,
+        else none; on graphs input and kfac take --optimizer sgd, --lr 0.3, --momentum 0.9 and --schedule cosine where
+        these are not set
     precondition_damping: default auto
         X times the mean eigenvalue is added to every eigenvalue of a covariance before it is inverted: larger is
         closer to the gradient itself; auto = ten times the columns of the widest map over the terms of the training
-        loss, from 1 to 30, and 1 for images; absolute:X = X is added to the products of eigenvalues of both sides,
-        whatever their mean is
+        loss, from 1 to 30, 1 for images, and 0.03 for gin where training vertices are many; absolute:X = X is added
+        to the products of eigenvalues of both sides, whatever their mean is
     precondition_factors: 1 to 1000000; default 5
         steps from one look at the rows of the layers to the next: 10 for images; on graphs the first 10 steps all
         look; inputs that are constant are looked at once
@@ -363,7 +364,8 @@ class TrainOptions(TypedDict, total=False):
     decay_layers: one of all, first; default all
         layers that decay: all, or the first only (Kipf and Welling)
     order: one of auto, aggregate-first, linear-first; default auto
-        per layer, which comes first; auto takes the one that moves less
+        per layer, which comes first; auto takes the one that moves less, or linear-first where nothing else fits into
+        memory
     last_layer: one of auto, read, whole; default auto
         sage, gcn, gin: rows for which a training epoch sums over neighbours in the last layer: read = those that the
         loss reads, of the training split, with the same loss and gradients; whole = all; auto: read, where at most 80
@@ -573,6 +575,9 @@ class TrainOptions(TypedDict, total=False):
     click_parts: default fm,deep
         --model parts: what stands beside linear weights: fm (pairs of fields), deep (--mlp), crossed and matrix
         (--crosses, by a vector or a matrix a layer), cin (--cin), dots (--bottom, dot products, --mlp)
+    click_layers: default none
+        of --model FILE.net for a table of clicks: the layers, with ; between them, instead of reading the file; run
+        folders, checkpoints and weft export keep them so, and the file may move or change
     width: 1 to 4096; default 16
         numbers of a row of embeddings
     mlp: default auto
@@ -860,6 +865,7 @@ class TrainOptions(TypedDict, total=False):
     ndcg_at: int
     rank_truncation: int
     click_parts: str
+    click_layers: str
     width: int
     mlp: str
     mlp_dropout: float
