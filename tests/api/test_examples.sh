@@ -5,9 +5,7 @@ weft=$1
 source_dir=$2
 . "$source_dir/tests/support/script.sh"
 examples=$(dirname "$weft")/examples
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+work_folder
 
 # field NAME FILE: a number of a JSON file.
 field() { sed -n "s/.*\"$1\": *\([-0-9.e+]*\).*/\1/p" "$2" | head -n 1; }

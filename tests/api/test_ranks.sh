@@ -6,9 +6,7 @@ source_dir=$2
 . "$source_dir/tests/support/script.sh"
 need mpirun
 example=$(dirname "$weft")/examples/01_train
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+work_folder
 
 "$example" one >one.out || fail "01_train on one rank"
 for count in 2 3; do

@@ -6,9 +6,7 @@ weft=$1
 source_dir=$2
 . "$source_dir/tests/support/script.sh"
 need mpirun
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+work_folder
 
 for count in 1 2 3; do
     ranks $count "$weft" bench comm --quiet --op allreduce --sizes 1K,96K --algorithms all,auto --repeats 2 --format json \

@@ -7,9 +7,7 @@ weft=$1
 source_dir=$2
 . "$source_dir/tests/support/script.sh"
 need python3
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+work_folder
 
 # ---- killed ----
 grown=(--data "synth:clicks,rows=40k,ids=20k,fields=4,numbers=2" --model deepfm --mlp 8 --epoch-rows 2000 --epochs 8 --batch-size 1000

@@ -10,9 +10,7 @@ source_dir=$2
 . "$source_dir/tests/support/script.sh"
 need mpirun
 need python3
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+work_folder
 
 data=synth:clicks,rows=6k,fields=6,ids=40,numbers=2,seed=1
 how=(--threads 1 --pin off --quiet --batch-size 128 --row-lr 0.1 --lr 0.005 --metric rocauc)

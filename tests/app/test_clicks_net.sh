@@ -9,9 +9,7 @@ source_dir=$2
 . "$source_dir/tests/support/script.sh"
 need mpirun
 need python3
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+work_folder
 
 python3 - <<'PY'
 import random

@@ -9,9 +9,7 @@ source_dir=$2
 . "$source_dir/tests/support/script.sh"
 need python3
 data=$(data_folder gnn-benchmark) || { echo "$data"; exit 77; }
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+work_folder
 
 train() { "$weft" train --threads 1 "$@" >out 2>err || fail "weft train $*: exit $?: $(cat err)"; }
 photo=$data/gnn-benchmark/amazon_electronics_photo.npz

@@ -9,9 +9,7 @@ source_dir=$2
 . "$source_dir/tests/support/script.sh"
 need mpirun
 need python3
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+work_folder
 check() { python3 "$source_dir/tests/app/focus_checks.py" "$@" || fail "focus_checks $*"; }
 data=synth:images,n=400,size=16,channels=3,classes=4,test=2400
 printf 'conv 4 5 stride=2 pad=2\nrelu\nmaxpool 8\nlinear classes\n' >small.net

@@ -8,9 +8,7 @@ weft=$1
 source_dir=$2
 . "$source_dir/tests/support/script.sh"
 need python3
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+work_folder
 
 "$weft" convert synth:quickstart,scale=0.01 --out store --quiet || fail "convert"
 "$weft" train --data store --epochs 2 --threads 1 --quiet --run-dir run >/dev/null 2>&1 || fail "train"

@@ -6,9 +6,7 @@ set -u
 weft=$1
 source_dir=$2
 . "$source_dir/tests/support/script.sh"
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+work_folder
 "$weft" convert synth:reddit,scale=0.05 --out store --quiet || fail "convert"
 
 job() {

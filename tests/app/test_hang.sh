@@ -8,9 +8,7 @@ source_dir=$2
 . "$source_dir/tests/support/script.sh"
 need mpirun
 need cc
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+work_folder
 
 # Rank 1 stops itself where STOP_AT says. The calls of MPI are those of Open MPI, whose handles are pointers.
 cat >stop.c <<'C'

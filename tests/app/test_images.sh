@@ -7,9 +7,7 @@ weft=$1
 source_dir=$2
 . "$source_dir/tests/support/script.sh"
 need mpirun
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+work_folder
 data=synth:images,n=300,size=16,channels=3,classes=4,test=100
 cat >small.net <<'NET'
 conv 8 3 pad=1 bias=off

@@ -11,9 +11,7 @@ need mpirun
 need python3
 python=python3
 [ -x "${WEFT_PEERS_VENV:-}/bin/python" ] && python=$WEFT_PEERS_VENV/bin/python
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+work_folder
 
 python3 - <<'PY'
 import math, random

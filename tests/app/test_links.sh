@@ -10,9 +10,7 @@ need mpirun
 python3 -c 'import numpy' 2>/dev/null || skip "no NumPy"
 program=$(dirname "$weft")/tests/mpi_jobs
 [ -x "$program" ] || skip "no $program"
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+work_folder
 checks=$source_dir/tests/app/links_checks.py
 check() {
     python3 "$checks" "$@" || fail "links_checks.py $*"

@@ -8,9 +8,7 @@ source_dir=$2
 . "$source_dir/tests/support/script.sh"
 need mpirun
 need python3
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+work_folder
 check() { python3 "$source_dir/tests/app/motion_checks.py" "$@" || fail "motion_checks $*"; }
 options=(--batch-size 32 --threads 1 --pin off --quiet)
 printf 'conv 4 5 stride=2 pad=2\nrelu\nmaxpool 6\nlinear classes\n' >small.net

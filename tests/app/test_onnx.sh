@@ -7,9 +7,7 @@ set -u
 weft=$1
 source_dir=$2
 . "$source_dir/tests/support/script.sh"
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+work_folder
 
 # ---- what is refused leaves no file ----
 refused() { # WORDS COMMAND...

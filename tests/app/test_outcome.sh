@@ -9,9 +9,7 @@ source_dir=$2
 need python3
 need mpirun
 python3 -c 'import numpy' 2>/dev/null || skip "python3 with NumPy is not available"
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+work_folder
 export PYTHONPATH="$source_dir/tests/support:$source_dir/python:$work" PYTHONDONTWRITEBYTECODE=1
 
 python() { python3 - "$@" || fail "line ${BASH_LINENO[0]}: the check above"; }

@@ -7,9 +7,7 @@ set -u
 weft=$1
 source_dir=$2
 . "$source_dir/tests/support/script.sh"
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+work_folder
 "$weft" convert synth:quickstart,scale=0.01 --out store --quiet || fail "convert"
 "$weft" train --data store --epochs 1 --threads 1 --quiet --run-dir run >/dev/null || fail "train"
 printf '0,1\n1,2\n' >edges.csv

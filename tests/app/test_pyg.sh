@@ -9,9 +9,7 @@ python=${WEFT_PYTHON:-python3}
 need "$python"
 "$python" -c 'import torch, torch_geometric, safetensors' 2>/dev/null ||
     skip "$python has no torch, torch_geometric and safetensors (WEFT_PYTHON names another Python)"
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+work_folder
 
 run() { "$weft" "$@" --quiet >out 2>err || fail "weft $*: exit $?: $(cat err)"; }
 run convert synth:quickstart,scale=0.01 --out store

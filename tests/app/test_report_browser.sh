@@ -9,9 +9,7 @@ source_dir=$2
 need python3
 need mpirun
 need_browser
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+work_folder
 export PYTHONPATH="$source_dir/tests/support" PYTHONDONTWRITEBYTECODE=1
 
 ranks 2 "$weft" train --data synth:quickstart,scale=0.01 --epochs 30 --run-dir run --quiet >/dev/null 2>err ||

@@ -7,9 +7,7 @@ weft=$1
 source_dir=$2
 . "$source_dir/tests/support/script.sh"
 need python3
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+work_folder
 export PYTHONPATH="$source_dir/tests/support" PYTHONDONTWRITEBYTECODE=1
 data=synth:quickstart,scale=0.01
 

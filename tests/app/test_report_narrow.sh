@@ -10,9 +10,7 @@ source_dir=$2
 need python3
 need mpirun
 need_browser
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+work_folder
 data=synth:quickstart,scale=0.01
 
 ranks 2 "$weft" train --data $data --epochs 30 --runs 3 --run-dir "a run with a long-winded name of its own" --quiet >/dev/null 2>err ||

@@ -7,9 +7,7 @@ source_dir=$2
 . "$source_dir/tests/support/script.sh"
 need mpirun
 need python3
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+work_folder
 "$weft" convert synth:quickstart,scale=0.02 --out store --quiet || fail "convert"
 # Every rank its own node, so that no mode finds everything in shared memory.
 common=(--data store --threads 1 --epochs 8 --eval-every 4 --ranks-per-node 1 --calibrate never)

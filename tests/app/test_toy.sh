@@ -8,14 +8,11 @@ weft=$1
 source_dir=$2
 . "$source_dir/tests/support/script.sh"
 need mpirun
-need python3
-python3 -c 'import numpy' 2>/dev/null || skip "NumPy is not installed"
+need_numpy
 toy=$(dirname "$weft")/tests/weft_toy           # the kind alone
 beside=$(dirname "$weft")/tests/weft_toy_beside # with graphs and images
 [ -x "$toy" ] && [ -x "$beside" ] || skip "no $toy"
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+work_folder
 
 python3 - <<'PY'
 import numpy as np

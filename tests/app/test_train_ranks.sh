@@ -6,9 +6,7 @@ weft=$1
 source_dir=$2
 . "$source_dir/tests/support/script.sh"
 need mpirun
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+work_folder
 data=synth:quickstart,scale=0.02
 
 ranks 2 "$weft" train --data "$data" --epochs 3 --threads 1 --run-dir two >out 2>err || fail "two ranks: $(cat err)"

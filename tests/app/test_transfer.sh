@@ -7,9 +7,7 @@ weft=$1
 source_dir=$2
 . "$source_dir/tests/support/script.sh"
 need mpirun
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+work_folder
 cat >small.net <<'NET'
 conv1: conv 4 3 pad=1 bias=off
 bn1: norm

@@ -9,9 +9,7 @@ source_dir=$2
 . "$source_dir/tests/support/script.sh"
 need python3
 data=$(data_folder lightgbm) || { echo "$data"; exit 77; }
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+work_folder
 how=(--model trees --threads 1 --pin off --quiet)
 at_least() { # RUN SCORE
     python3 -c "import json, sys; s = json.load(open('$1/summary.json'))['test_mean']; print('$1', s); sys.exit(s < $2)" ||

@@ -12,9 +12,7 @@ need mpirun
 python=python3
 [ -x "${WEFT_PEERS_VENV:-}/bin/python" ] && python=$WEFT_PEERS_VENV/bin/python
 "$python" -c 'import numpy' 2>/dev/null || skip "NumPy is not installed"
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+work_folder
 
 
 "$python" - <<'PY'

@@ -9,13 +9,10 @@ weft=$1
 source_dir=$2
 . "$source_dir/tests/support/script.sh"
 need mpirun
-need python3
-python3 -c 'import numpy' 2>/dev/null || skip "NumPy is not installed"
+need_numpy
 python=python3
 [ -x "${WEFT_PEERS_VENV:-}/bin/python" ] && python=$WEFT_PEERS_VENV/bin/python
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+work_folder
 
 python3 - <<'PY'
 import numpy as np

@@ -9,11 +9,8 @@ weft=$1
 source_dir=$2
 . "$source_dir/tests/support/script.sh"
 need mpirun
-need python3
-python3 -c 'import numpy' 2>/dev/null || skip "NumPy is not installed"
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+need_numpy
+work_folder
 
 python3 - <<'PY'
 import gzip

@@ -13,9 +13,7 @@ python=python3
 "$python" -c 'import numpy' 2>/dev/null || skip "NumPy is not installed"
 export PYTHONPATH="$source_dir/tests/support${PYTHONPATH:+:$PYTHONPATH}"
 "$python" "$source_dir/tests/support/old_xgboost.py" || skip "libxgboost.so.0 is not installed"
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+work_folder
 
 # few: 4,000 rows whose columns have at most 200 values, some missing; many: of at most 801 values; smooth: 12,000 rows of continuous ones.
 "$python" - <<'PY'

@@ -11,9 +11,7 @@ need mpirun
 need taskset
 cases=${WEFT_SHARED:-$source_dir/../shared}/cases/inputs
 [ -d "$cases" ] || skip "no cases at $cases"
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+work_folder
 export XDG_CACHE_HOME=$work/cache
 unset OMP_NUM_THREADS OMP_PROC_BIND OMP_PLACES GOMP_CPU_AFFINITY
 mapfile -t cpus < <(python3 -c 'import os; print(*sorted(os.sched_getaffinity(0)), sep="\n")')

@@ -13,9 +13,7 @@ python3 -c 'import numpy' 2>/dev/null || skip "python3 has no NumPy"
 cases=${WEFT_SHARED:-$source_dir/../shared}/cases
 [ -d "$cases/inputs" ] || skip "no cases at $cases"
 inputs=$cases/inputs
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+work_folder
 
 run() { "$weft" "$@" --threads 1 >out 2>err || fail "weft $*: exit $?: $(cat err)"; }
 refuse() { # CODE TEXT COMMAND...

@@ -8,13 +8,10 @@ set -u
 weft=$(realpath "$1")
 source_dir=$(realpath "$2")
 . "$source_dir/tests/support/script.sh"
-need python3
-python3 -c 'import numpy' 2>/dev/null || skip "NumPy is not installed"
+need_numpy
 cases=${WEFT_SHARED:-$source_dir/../shared}/cases
 [ -d "$cases/stress" ] || skip "no cases at $cases"
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+work_folder
 export WEFT=$weft
 
 # The checksums of a checkpoint are XXH3-128: the shared library has it where Python has no module for it.

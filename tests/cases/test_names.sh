@@ -10,9 +10,7 @@ source_dir=$2
 need python3
 cases="${WEFT_SHARED:-$source_dir/../shared}/cases/inputs/images"
 [ -d "$cases" ] || skip "no cases at $cases"
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+work_folder
 ln -s "$cases" images
 alone=(--threads 1 --pin off)
 

@@ -8,9 +8,7 @@ source_dir=$2
 . "$source_dir/tests/support/script.sh"
 need python3
 python3 -c 'import numpy' 2>/dev/null || skip "no NumPy"
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+work_folder
 
 timeout 280 python3 - "$weft" <<'CHECK' || fail "made features"
 import hashlib, os, re, subprocess, sys

@@ -8,9 +8,7 @@ source_dir=$2
 faulty=$(dirname "$weft")/tests/weft_faulty # the same program, with a hook (tests/faults/weft_faulty.c)
 . "$source_dir/tests/support/script.sh"
 need mpirun
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+work_folder
 "$weft" convert synth:quickstart,scale=0.01 --out store --quiet || fail "convert"
 
 # What is installed has no such hook: the environment of a user makes nothing fail.

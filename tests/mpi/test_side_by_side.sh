@@ -11,9 +11,7 @@ program=$(dirname "$weft")/tests/mpi_side_by_side
 need python3
 need mpirun
 [ -x "$program" ] || skip "no $program"
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+work_folder
 export XDG_CACHE_HOME=$work/cache
 "$weft" convert synth:quickstart,scale=0.01 --out store --quiet || fail "convert"
 

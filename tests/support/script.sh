@@ -14,6 +14,18 @@ need() {
     command -v "$1" >/dev/null || skip "$1 is not installed"
 }
 
+need_numpy() {
+    need python3
+    python3 -c 'import numpy' 2>/dev/null || skip "NumPy is not installed"
+}
+
+# work_folder: an empty folder of the test's own, $work, in which it goes on; it is gone when the test ends.
+work_folder() {
+    work=$(mktemp -d) || exit 1
+    trap 'rm -rf "$work"' EXIT
+    cd "$work" || exit 1
+}
+
 # ok COMMAND...: it must succeed; what it wrote stays in the files out and err.
 ok() { "$@" >out 2>err || fail "$*: $(cat err)"; }
 

@@ -8,9 +8,7 @@ source_dir=$2
 . "$source_dir/tests/support/script.sh"
 need mpirun
 # Every checkpoint is synced to the disk: in memory that costs nothing.
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+work_folder
 export XDG_CACHE_HOME=$work/cache
 export PATH="$work/bin:$PATH"
 mkdir bin && ln -s "$(realpath "$weft")" bin/weft

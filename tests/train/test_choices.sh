@@ -8,9 +8,7 @@ source_dir=$2
 . "$source_dir/tests/support/script.sh"
 need python3
 need mpirun
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+work_folder
 export XDG_CACHE_HOME=$work/cache
 "$weft" convert synth:quickstart,scale=0.1 --out store --quiet || fail "convert"
 

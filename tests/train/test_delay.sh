@@ -8,9 +8,7 @@ source_dir=$(realpath "$2")
 . "$source_dir/tests/support/script.sh"
 need mpirun
 need python3
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+work_folder
 "$weft" convert synth:quickstart,scale=0.02 --out store --quiet || fail "convert"
 
 # trained FOLDER RANKS OPTION...

@@ -10,9 +10,7 @@ source_dir=$(realpath "$2")
 . "$source_dir/tests/support/script.sh"
 program=$(dirname "$weft")/tests/mpi_jobs
 [ -x "$program" ] || skip "no $program"
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+work_folder
 "$weft" convert synth:quickstart,scale=0.002 --out store --quiet || fail "convert"
 
 # WEFT_LONG=1: every model with every form; otherwise each model with two of the forms, and each form with several models.

@@ -10,9 +10,7 @@ source_dir=$2
 . "$source_dir/tests/support/script.sh"
 need mpirun
 need python3
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+work_folder
 export XDG_CACHE_HOME=$work/cache
 "$weft" convert synth:quickstart,scale=0.01 --out store --quiet || fail "convert"
 "$weft" partition store --parts 2 --quiet >out || fail "partition"

@@ -7,9 +7,7 @@ weft=$(realpath "$1")
 source_dir=$(realpath "$2")
 . "$source_dir/tests/support/script.sh"
 need python3
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+work_folder
 export XDG_CACHE_HOME=$work/cache
 "$weft" convert synth:quickstart,scale=0.01 --out graph --quiet || fail "convert"
 

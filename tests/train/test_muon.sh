@@ -9,9 +9,7 @@ weft=$(realpath "$1")
 source_dir=$(realpath "$2")
 . "$source_dir/tests/support/script.sh"
 need python3
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+work_folder
 options=(--data synth:images,n=64,test=16,size=16,channels=1,classes=3 --model lenet --batch-size 16 --threads 1)
 
 # run FOLDER OPTION...

@@ -13,9 +13,7 @@ other=$(realpath "${3:-$weft}")
 . "$source_dir/tests/support/script.sh"
 need python3
 need mpirun
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+work_folder
 export XDG_CACHE_HOME=$work/cache
 "$weft" convert synth:quickstart,scale=0.01 --out classes --quiet || fail "convert"
 

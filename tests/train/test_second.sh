@@ -13,9 +13,7 @@ source_dir=$(realpath "$2")
 need python3
 program=$(dirname "$weft")/tests/mpi_jobs
 [ -x "$program" ] || skip "no $program"
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+work_folder
 "$weft" convert synth:quickstart,scale=0.01 --out store --quiet || fail "convert"
 "$weft" convert synth:quickstart,scale=0.1 --out many --quiet || fail "convert"
 seq 0 999 | awk '{ print $1, ($1 + 1) % 1000 > "ring"; print $1 % 2 > "halves.csv" }'

@@ -12,9 +12,7 @@ source_dir=$(realpath "$2")
 need python3
 program=$(dirname "$weft")/tests/mpi_jobs
 [ -x "$program" ] || skip "no $program"
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+work_folder
 data=synth:images,n=64,test=16,size=16,channels=1,classes=3
 
 # row RUN FILE OPTION...: one training, a line of FILE.

@@ -8,9 +8,7 @@ set -u
 weft=$(realpath "$1")
 source_dir=$(realpath "$2")
 . "$source_dir/tests/support/script.sh"
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+work_folder
 "$weft" convert synth:quickstart,scale=0.01 --out store --quiet || fail "convert"
 options=(--data store --model sage --layers 3 --threads 1 --calibrate never)
 

@@ -8,9 +8,7 @@ weft=$1
 source_dir=$2
 . "$source_dir/tests/support/script.sh"
 need mpirun
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+work_folder
 export XDG_CACHE_HOME=$work/cache
 data=synth:images,n=600,size=8,classes=4,test=100
 epochs=1

@@ -7,9 +7,7 @@ set -u
 weft=$(realpath "$1")
 source_dir=$2
 . "$source_dir/tests/support/script.sh"
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+work_folder
 script=$source_dir/scripts/slurm/weft.sbatch
 grep -q '^#SBATCH --signal=B:USR1@' "$script" && grep -q '^#SBATCH --requeue' "$script" || fail "no signal or requeue"
 
