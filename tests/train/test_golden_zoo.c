@@ -111,11 +111,8 @@ static void test_zoo(void **state)
         const char *name;
         int steps;
         double tolerance;
-    } nets[] = {{"mobilenet-v1", 1, 1e-4},
-                {"mobilenet-v2", 1, 1e-4},
-                {"densenet-121", 2, 1e-4},
-                {"convnext-tiny", STEPS, 1e-5},
-                {"vgg-11", STEPS, 1e-5}};
+    } nets[] = {{"mobilenet-v1", 1, 1e-4},      {"mobilenet-v2", 1, 1e-4}, {"densenet-121", 2, 1e-4},
+                {"convnext-tiny", STEPS, 1e-5}, {"vgg-11", STEPS, 1e-5},   {"vgg-16", STEPS, 1e-5}};
     for (size_t i = 0; i < sizeof nets / sizeof *nets; ++i) {
         char path[512];
         golden g = {.name = nets[i].name,
