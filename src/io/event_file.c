@@ -9,7 +9,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { HEADER = 12, FOOTER = 4, VALUE_MAX = EVENT_TAG_MAX + 16, PAYLOAD_MAX = 64 + EVENT_VALUES_MAX * VALUE_MAX };
+#include "base/alloc.h"
+#include "io/protobuf.h"
+
+enum { HEADER = 12, FOOTER = 4 };
 enum { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
 enum { EVENT_TIME = 1, EVENT_STEP = 2, EVENT_VERSION = 3, EVENT_SUMMARY = 5, EVENT_SESSION = 7 };
 enum { NAMES_TRIED = 1000 };
@@ -38,48 +41,12 @@ static uint32_t masked_crc(const void *data, size_t bytes)
 
 /* ---- messages ---- */
 
-typedef struct message {
-    size_t size;
-    uint8_t byte[HEADER + PAYLOAD_MAX + FOOTER];
-} message;
-
 /* Little-endian, whatever the machine. */
-static void put_fixed(message *m, uint64_t value, int bytes)
+static void put_fixed(uint8_t *to, uint64_t value, int bytes)
 {
-    assert(m->size + (size_t)bytes <= sizeof m->byte);
     for (int i = 0; i < bytes; ++i) {
-        m->byte[m->size++] = (uint8_t)(value >> (8 * i));
+        to[i] = (uint8_t)(value >> (8 * i));
     }
-}
-
-static void put_varint(message *m, uint64_t value)
-{
-    for (; value >= 0x80; value >>= 7) {
-        put_fixed(m, (value & 0x7f) | 0x80, 1);
-    }
-    put_fixed(m, value, 1);
-}
-
-static void put_key(message *m, unsigned field, unsigned wire)
-{
-    put_varint(m, field << 3 | wire);
-}
-
-static void put_bytes(message *m, unsigned field, const void *data, size_t bytes)
-{
-    put_key(m, field, WIRE_BYTES);
-    put_varint(m, bytes);
-    assert(m->size + bytes <= sizeof m->byte);
-    memcpy(m->byte + m->size, data, bytes);
-    m->size += bytes;
-}
-
-static void put_float(message *m, unsigned field, float value)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    put_key(m, field, WIRE_32);
-    put_fixed(m, bits, 4);
 }
 
 static double wall_seconds(void)
@@ -89,40 +56,45 @@ static double wall_seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* An Event's first fields, behind room for the framing. */
-static void begin_event(message *m, int64_t step)
+/* An Event's first fields. */
+static void begin_event(protobuf *m, int64_t step)
 {
-    double wall = wall_seconds();
-    uint64_t bits;
-    memcpy(&bits, &wall, sizeof bits);
-    m->size = HEADER;
-    put_key(m, EVENT_TIME, WIRE_64);
-    put_fixed(m, bits, 8);
+    *m = (protobuf){.size = 0};
+    protobuf_double(m, EVENT_TIME, wall_seconds());
     if (step > 0) {
-        put_key(m, EVENT_STEP, WIRE_VARINT);
-        put_varint(m, (uint64_t)step);
+        protobuf_int(m, EVENT_STEP, step);
     }
 }
 
-/* Frame the event and append it, all at once. */
-static weft_status end_event(message *m, const event_file *file)
+static weft_status append(const event_file *file, const uint8_t *data, size_t bytes)
 {
-    const size_t end = m->size;
-    const uint32_t payload = masked_crc(m->byte + HEADER, end - HEADER);
-    m->size = 0;
-    put_fixed(m, end - HEADER, 8);
-    put_fixed(m, masked_crc(m->byte, 8), 4);
-    m->size = end;
-    put_fixed(m, payload, 4);
-    size_t done = 0;
-    while (done < m->size) {
-        ssize_t n = write(file->fd, m->byte + done, m->size - done);
+    while (bytes > 0) {
+        const ssize_t n = write(file->fd, data, bytes);
         if (n < 0 && errno != EINTR) {
             return weft_fail_errno(errno, file->path);
         }
-        done += n > 0 ? (size_t)n : 0;
+        data += n > 0 ? n : 0;
+        bytes -= n > 0 ? (size_t)n : 0;
     }
     return WEFT_OK;
+}
+
+/* Frames the event, appends it all at once, and frees it. */
+static weft_status end_event(protobuf *m, const event_file *file)
+{
+    uint8_t *record = NULL;
+    weft_status status = m->status;
+    status = status == WEFT_OK ? WEFT_NEW(&record, HEADER + m->size + FOOTER, WEFT_MEM_GENERAL) : status;
+    if (status == WEFT_OK) {
+        put_fixed(record, m->size, 8);
+        put_fixed(record + 8, masked_crc(record, 8), 4);
+        memcpy(record + HEADER, m->data, m->size);
+        put_fixed(record + HEADER + m->size, masked_crc(m->data, m->size), 4);
+        status = append(file, record, HEADER + m->size + FOOTER);
+    }
+    weft_free(record);
+    protobuf_free(m);
+    return status;
 }
 
 /* ---- writing ---- */
@@ -130,7 +102,7 @@ static weft_status end_event(message *m, const event_file *file)
 weft_status event_file_create(const char *folder, const char *host, event_file *file)
 {
     static const char version[] = "brain.Event:2";
-    message m;
+    protobuf m;
     long long second = (long long)wall_seconds();
     file->fd = -1;
     for (int i = 0; i < NAMES_TRIED && file->fd < 0; ++i) {
@@ -142,7 +114,7 @@ weft_status event_file_create(const char *folder, const char *host, event_file *
     }
     WEFT_CHECK(file->fd >= 0, WEFT_ERR_IO, "%s and the %d names after it are taken", file->path, NAMES_TRIED);
     begin_event(&m, 0);
-    put_bytes(&m, EVENT_VERSION, version, sizeof version - 1);
+    protobuf_text(&m, EVENT_VERSION, version);
     weft_status status = end_event(&m, file);
     if (status != WEFT_OK) {
         event_file_close(file);
@@ -153,32 +125,31 @@ weft_status event_file_create(const char *folder, const char *host, event_file *
 weft_status event_file_restart(event_file *file, int64_t step)
 {
     static const uint8_t start[] = {1 << 3 | WIRE_VARINT, 1};
-    message m;
+    protobuf m;
     begin_event(&m, step);
-    put_bytes(&m, EVENT_SESSION, start, sizeof start);
+    protobuf_bytes(&m, EVENT_SESSION, start, sizeof start);
     return end_event(&m, file);
 }
 
-static void put_value(message *summary, const event_value *value)
+static void put_value(protobuf *summary, const event_value *value)
 {
-    message v = {.size = 0};
-    size_t length = strlen(value->tag);
-    assert(length <= EVENT_TAG_MAX);
-    put_bytes(&v, 1, value->tag, length);
-    put_float(&v, 2, value->value);
-    put_bytes(summary, 1, v.byte, v.size);
+    protobuf v = {.size = 0};
+    assert(strlen(value->tag) <= EVENT_TAG_MAX);
+    protobuf_text(&v, 1, value->tag);
+    protobuf_float(&v, 2, value->value);
+    protobuf_message(summary, 1, &v);
+    protobuf_free(&v);
 }
 
 weft_status event_file_write(event_file *file, int64_t step, const event_value *value, int count)
 {
-    message m;
-    message summary = {.size = 0};
-    assert(count <= EVENT_VALUES_MAX);
+    protobuf m, summary = {.size = 0};
     for (int i = 0; i < count; ++i) {
         put_value(&summary, &value[i]);
     }
     begin_event(&m, step);
-    put_bytes(&m, EVENT_SUMMARY, summary.byte, summary.size);
+    protobuf_message(&m, EVENT_SUMMARY, &summary);
+    protobuf_free(&summary);
     return end_event(&m, file);
 }
 

@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 
-enum { WIRE_VARINT = 0, WIRE_BYTES = 2, WIRE_32 = 5, FIRST_ROOM = 256 };
+enum { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5, FIRST_ROOM = 256 };
 
 static void append(protobuf *m, const void *data, size_t bytes)
 {
@@ -57,13 +57,29 @@ void protobuf_int(protobuf *m, unsigned field, int64_t value)
 }
 
 /* Little-endian, whatever the machine. */
+static void append_fixed(protobuf *m, uint64_t bits, size_t bytes)
+{
+    uint8_t byte[8];
+    for (size_t i = 0; i < bytes; ++i) {
+        byte[i] = (uint8_t)(bits >> (8 * i));
+    }
+    append(m, byte, bytes);
+}
+
 void protobuf_float(protobuf *m, unsigned field, float value)
 {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
-    const uint8_t byte[4] = {(uint8_t)bits, (uint8_t)(bits >> 8), (uint8_t)(bits >> 16), (uint8_t)(bits >> 24)};
     append_key(m, field, WIRE_32);
-    append(m, byte, sizeof byte);
+    append_fixed(m, bits, sizeof bits);
+}
+
+void protobuf_double(protobuf *m, unsigned field, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    append_key(m, field, WIRE_64);
+    append_fixed(m, bits, sizeof bits);
 }
 
 void protobuf_bytes(protobuf *m, unsigned field, const void *data, size_t bytes)

@@ -1,6 +1,6 @@
 /*
  * io/protobuf.h: messages of Protocol Buffers, written: fields one behind the other, in memory that grows. A field is a
- * key (its number and how it is written), then a number of variable length, four bytes, or a length and that many
+ * key (its number and how it is written), then a number of variable length, four or eight bytes, or a length and that many
  * bytes; an inner message is such bytes. https://protobuf.dev/programming-guides/encoding
  *
  *      protobuf m = {.size = 0};
@@ -26,6 +26,7 @@ typedef struct protobuf {
 /* A field that is an integer; a negative one takes ten bytes, as int64 has it. */
 void protobuf_int(protobuf *m, unsigned field, int64_t value);
 void protobuf_float(protobuf *m, unsigned field, float value);
+void protobuf_double(protobuf *m, unsigned field, double value);
 void protobuf_text(protobuf *m, unsigned field, const char *text);
 void protobuf_bytes(protobuf *m, unsigned field, const void *data, size_t bytes);
 /* A field that is the message `inner`, whose failure becomes that of m. */
