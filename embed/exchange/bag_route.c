@@ -64,7 +64,8 @@ void bag_route_close(bag_route *r)
     comm_exchange_destroy(r->keys);
     comm_exchange_destroy(r->sums);
     comm_exchange_destroy(r->gradients);
-    WEFT_FREE_ALL(r->first, r->count, r->at, r->key, r->weight, r->gradient);
+    bag_store_free(&r->own);
+    WEFT_FREE_ALL(r->first, r->count, r->gradient);
     *r = (bag_route){0};
 }
 
@@ -80,27 +81,6 @@ static weft_status plan(bag_route *r, int64_t bytes, int64_t most, const char *n
 }
 
 /* ---- bags -------------------------------------------------------------------------------------------------------- */
-
-static weft_status reserve_bags(bag_route *r, int64_t bags, int64_t keys)
-{
-    if (r->at == NULL || bags > r->bags_held) {
-        weft_free(r->at);
-        r->at = NULL;
-        r->bags_held = 0;
-        WEFT_TRY(WEFT_NEW(&r->at, bags + 1, WEFT_MEM_ROWS));
-        r->bags_held = bags;
-    }
-    if (keys > r->keys_held) {
-        WEFT_FREE_ALL(r->key, r->weight);
-        r->key = NULL;
-        r->weight = NULL;
-        r->keys_held = 0;
-        WEFT_TRY(WEFT_NEW(&r->key, keys + keys / 2, WEFT_MEM_ROWS));
-        WEFT_TRY(r->desc.weighted ? WEFT_NEW(&r->weight, keys + keys / 2, WEFT_MEM_ROWS) : WEFT_OK);
-        r->keys_held = keys + keys / 2;
-    }
-    return WEFT_OK;
-}
 
 static void pack_keys(bag_route *r, const embed_bags *bags)
 {
@@ -122,9 +102,9 @@ static void pack_keys(bag_route *r, const embed_bags *bags)
 /* Key n of the bags of all ranks. */
 static void keep_key(bag_route *r, int64_t n, uint64_t key, float weight)
 {
-    r->key[n] = key;
+    r->own.key[n] = key;
     if (r->desc.weighted) {
-        r->weight[n] = weight;
+        r->own.weight[n] = weight;
     }
 }
 
@@ -140,23 +120,26 @@ static weft_status unpack_keys(bag_route *r)
         keys += count - 1;
     }
     const int64_t bags = r->first[ranks] * r->desc.fields;
-    WEFT_TRY(reserve_bags(r, bags, keys));
+    WEFT_TRY(bag_store_reserve(&r->own, r->desc.weighted, bags, keys));
     int64_t n = 0, bag = 0;
     for (int p = 0; p < ranks; ++p) {
         const char *from = comm_exchange_received(r->keys, p, &count);
         for (int64_t k = 1; k < count; ++k, ++n) {
             const sent_bag sent = get_sent(r, from, k);
             for (const int64_t of = r->first[p] * r->desc.fields + sent.bag; bag <= of; ++bag) {
-                r->at[bag] = n;
+                r->own.at[bag] = n;
             }
             keep_key(r, n, sent_key_of(&sent), sent.weight);
         }
     }
     for (; bag <= bags; ++bag) {
-        r->at[bag] = n;
+        r->own.at[bag] = n;
     }
-    r->bags = (embed_bags){
-        .samples = r->first[ranks], .fields = r->desc.fields, .at = r->at, .key = r->key, .weight = r->weight};
+    r->bags = (embed_bags){.samples = r->first[ranks],
+                           .fields = r->desc.fields,
+                           .at = r->own.at,
+                           .key = r->own.key,
+                           .weight = r->own.weight};
     return WEFT_OK;
 }
 
@@ -191,19 +174,22 @@ static weft_status pick_own(bag_route *r, const embed_bags *bags, const int64_t 
     }
     WEFT_CHECK(r->first[ranks] == bags->samples, WEFT_ERR_INTERNAL, "bags of %lld samples, and ranks have %lld",
                (long long)bags->samples, (long long)r->first[ranks]);
-    WEFT_TRY(reserve_bags(r, count, count > 0 ? bags->at[count] : 0));
+    WEFT_TRY(bag_store_reserve(&r->own, r->desc.weighted, count, count > 0 ? bags->at[count] : 0));
     int64_t n = 0;
     for (int64_t b = 0; b < count; ++b) {
-        r->at[b] = n;
+        r->own.at[b] = n;
         for (int64_t k = bags->at[b]; k < bags->at[b + 1]; ++k) {
             if (row_route_owner(bags->key[k], r->desc.seed, ranks) == rank) {
                 keep_key(r, n++, bags->key[k], weight_of(bags, k));
             }
         }
     }
-    r->at[count] = n;
-    r->bags = (embed_bags){
-        .samples = bags->samples, .fields = r->desc.fields, .at = r->at, .key = r->key, .weight = r->weight};
+    r->own.at[count] = n;
+    r->bags = (embed_bags){.samples = bags->samples,
+                           .fields = r->desc.fields,
+                           .at = r->own.at,
+                           .key = r->own.key,
+                           .weight = r->own.weight};
     return WEFT_OK;
 }
 

@@ -15,6 +15,7 @@
 #include "base/integer/integers.h"
 #include "comm/exchange.h"
 #include "embed/embed.h"
+#include "embed/exchange/bag_store.h"
 
 typedef struct bag_route_desc {
     int fields;
@@ -34,10 +35,7 @@ typedef struct bag_route {
     int64_t *first;  /* [ranks + 1] the first sample of each rank */
     int64_t *count;  /* [ranks] scratch: elements of a post */
     embed_bags bags; /* of all ranks, with the keys that this rank owns */
-    int64_t *at;
-    uint64_t *key;
-    float *weight; /* [keys_held] where `weighted` */
-    int64_t bags_held, keys_held;
+    bag_store own;   /* what bags point to */
     float *gradient; /* [samples of all ranks, columns] */
     int64_t gradients_held;
 } bag_route;

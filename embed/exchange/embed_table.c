@@ -128,7 +128,7 @@ void embed_close(embed_table *t)
             table_group *group = &t->group[g];
             embed_group_close(group->rows);
             for (int i = 0; i < 2; ++i) {
-                WEFT_FREE_ALL(group->part[i].at, group->part[i].key, group->part[i].weight);
+                bag_store_free(&group->part[i].own);
             }
             weft_free(group->number);
         }
@@ -182,26 +182,6 @@ static int64_t group_columns(const embed_table *t, const table_group *group)
     return (int64_t)group->fields * t->stride + t->desc.squares;
 }
 
-static weft_status reserve(const embed_table *t, table_part *part, int64_t bags, int64_t keys)
-{
-    if (part->at == NULL || bags > part->bags_held) {
-        weft_free(part->at);
-        part->at = NULL;
-        WEFT_TRY(WEFT_NEW(&part->at, bags + 1, WEFT_MEM_ROWS));
-        part->bags_held = bags;
-    }
-    if (keys > part->keys_held) {
-        WEFT_FREE_ALL(part->key, part->weight);
-        part->key = NULL;
-        part->weight = NULL;
-        part->keys_held = 0;
-        WEFT_TRY(WEFT_NEW(&part->key, keys + keys / 2, WEFT_MEM_ROWS));
-        WEFT_TRY(t->desc.weighted ? WEFT_NEW(&part->weight, keys + keys / 2, WEFT_MEM_ROWS) : WEFT_OK);
-        part->keys_held = keys + keys / 2;
-    }
-    return WEFT_OK;
-}
-
 /* The bags of each group's fields, into part `which` of the groups. */
 static weft_status part_bags(embed_table *t, const embed_bags *bags, int which)
 {
@@ -212,26 +192,26 @@ static weft_status part_bags(embed_table *t, const embed_bags *bags, int which)
     for (int g = 0; g < t->groups; ++g) {
         table_part *to = &t->group[g].part[which];
         const int fields = t->group[g].fields;
-        WEFT_TRY(reserve(t, to, bags->samples * fields, keys[g]));
-        to->at[0] = 0;
+        WEFT_TRY(bag_store_reserve(&to->own, t->desc.weighted, bags->samples * fields, keys[g]));
+        to->own.at[0] = 0;
         to->bags = (embed_bags){.samples = bags->samples,
                                 .fields = fields,
-                                .at = to->at,
-                                .key = to->key,
-                                .weight = bags->weight == NULL ? NULL : to->weight,
+                                .at = to->own.at,
+                                .key = to->own.key,
+                                .weight = bags->weight == NULL ? NULL : to->own.weight,
                                 .batch = bags->batch};
     }
     for (int64_t s = 0; s < bags->samples; ++s) {
         for (int f = 0; f < bags->fields; ++f) {
             const int64_t first = bags->at[s * bags->fields + f], last = bags->at[s * bags->fields + f + 1];
             table_part *to = &t->group[t->place[f].group].part[which];
-            int64_t *at = to->at + s * to->bags.fields + t->place[f].place;
+            int64_t *at = to->own.at + s * to->bags.fields + t->place[f].place;
             at[1] = at[0] + last - first;
             for (int64_t k = first; k < last; ++k) {
-                to->key[at[0] + k - first] = bags->key[k];
+                to->own.key[at[0] + k - first] = bags->key[k];
             }
             for (int64_t k = first; k < last && bags->weight != NULL; ++k) {
-                to->weight[at[0] + k - first] = bags->weight[k];
+                to->own.weight[at[0] + k - first] = bags->weight[k];
             }
         }
     }

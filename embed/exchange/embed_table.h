@@ -13,15 +13,13 @@
  */
 #pragma once
 
+#include "embed/exchange/bag_store.h"
 #include "embed/exchange/embed_group.h"
 
 /* The bags of a group's fields. */
 typedef struct table_part {
     embed_bags bags;
-    int64_t *at;   /* [samples * fields + 1] */
-    uint64_t *key; /* [keys] */
-    float *weight; /* [keys] of a table that is `weighted` */
-    int64_t bags_held, keys_held;
+    bag_store own; /* what bags point to */
 } table_part;
 
 /* A group of fields, and its part of a batch where there are several. */

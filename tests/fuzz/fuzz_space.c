@@ -35,7 +35,8 @@ static void check_rules(const search_space *space)
         space_settle(space, values);
         memcpy(again, values, sizeof again);
         space_settle(space, again);
-        if (memcmp(values, again, (size_t)space->count * sizeof *values) != 0 || space_allows(space, again) != allowed) {
+        if (memcmp(values, again, (size_t)space->count * sizeof *values) != 0 ||
+            space_allows(space, again) != allowed) {
             abort();
         }
     }
