@@ -13,9 +13,12 @@ static weft_status find_places(const int64_t *gid, const int64_t *rows_of, link_
 {
     const int ranks = comm_size(ends->comm);
     int64_t *all = NULL, *bytes = NULL;
-    weft_status status = WEFT_NEW(&all, ends->vertices, WEFT_MEM_WORKSPACE);
-    status = status == WEFT_OK ? WEFT_NEW(&bytes, ranks, WEFT_MEM_WORKSPACE) : status;
-    WEFT_TRY_GOTO(comm_agree(ends->comm, status), status, done);
+    weft_status local = WEFT_NEW(&all, ends->vertices, WEFT_MEM_WORKSPACE);
+    local = local == WEFT_OK ? WEFT_NEW(&bytes, ranks, WEFT_MEM_WORKSPACE) : local;
+    weft_status status = comm_agree(ends->comm, local);
+    if (local != WEFT_OK || status != WEFT_OK) {
+        goto done;
+    }
     for (int r = 0; r < ranks; ++r) {
         bytes[r] = rows_of[r] * (int64_t)sizeof *all;
         ends->begin += r < comm_rank(ends->comm) ? rows_of[r] : 0;
@@ -62,13 +65,16 @@ weft_status link_ends_create(weft_comm *comm, int64_t vertices, const int64_t *g
 {
     *ends = (link_ends){.comm = comm, .vertices = vertices, .owned = owned, .width = width, .capacity = links};
     int64_t *rows_of = NULL;
-    weft_status status = links <= INT32_MAX ? reserve(ends)
-                                            : weft_fail(WEFT_ERR_RESOURCE,
-                                                        "%lld links and negatives on a rank, which has room for "
-                                                        "2147483647: use more ranks or fewer negatives",
-                                                        (long long)links);
-    status = status == WEFT_OK ? WEFT_NEW(&rows_of, comm_size(comm), WEFT_MEM_WORKSPACE) : status;
-    WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
+    weft_status local = links <= INT32_MAX ? reserve(ends)
+                                           : weft_fail(WEFT_ERR_RESOURCE,
+                                                       "%lld links and negatives on a rank, which has room for "
+                                                       "2147483647: use more ranks or fewer negatives",
+                                                       (long long)links);
+    local = local == WEFT_OK ? WEFT_NEW(&rows_of, comm_size(comm), WEFT_MEM_WORKSPACE) : local;
+    weft_status status = comm_agree(comm, local);
+    if (local != WEFT_OK || status != WEFT_OK) {
+        goto done;
+    }
     WEFT_TRY_GOTO(comm_allgather(comm, &owned, sizeof owned, rows_of), status, done);
     WEFT_TRY_GOTO(find_places(gid, rows_of, ends), status, done);
     status = plan(ends, rows_of);

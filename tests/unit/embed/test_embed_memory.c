@@ -12,25 +12,30 @@ typedef struct taken {
     int64_t bytes, planned; /* of all ranks, beside rows */
 } taken;
 
+static int64_t bytes_now(void)
+{
+    const uint64_t rows = weft_mem_usage_of(WEFT_MEM_ROWS).current_bytes,
+                   work = weft_mem_usage_of(WEFT_MEM_WORKSPACE).current_bytes,
+                   comm = weft_mem_usage_of(WEFT_MEM_COMM).current_bytes;
+    return (int64_t)(rows + work + comm);
+}
+
 static weft_status take_memory(weft_comm *comm, void *argument)
 {
     taken *t = argument;
     const embed_desc desc = {.fields = 1, .width = 15, .linear = true, .rule = EMBED_SGD, .seed = 5, .ahead = t->ahead};
-    static const weft_mem_tag *const tags[] = {WEFT_MEM_ROWS, WEFT_MEM_WORKSPACE, WEFT_MEM_COMM};
     const int rank = comm_rank(comm), ranks = comm_size(comm);
     embed_table *table = NULL;
     embed_figures figures;
-    int64_t *at = test_calloc(LARGE + 1, sizeof *at), before = 0, after = 0;
+    int64_t *at = test_calloc(LARGE + 1, sizeof *at);
     uint64_t *key = test_calloc(LARGE, sizeof *key);
     float *total = test_calloc((size_t)LARGE * 16, sizeof *total);
     for (int i = 0; i < LARGE; ++i) {
         at[i + 1] = i + 1;
-        key[i] = embed_key(0, (uint64_t)(i * ranks + rank));
+        key[i] = embed_key(0, (uint64_t)i * (uint64_t)ranks + (uint64_t)rank);
     }
     WEFT_TRY(comm_barrier(comm));
-    for (size_t i = 0; i < sizeof tags / sizeof *tags; ++i) {
-        before += (int64_t)weft_mem_usage_of(tags[i]).current_bytes;
-    }
+    const int64_t before = bytes_now();
     WEFT_TRY(comm_barrier(comm));
     WEFT_TRY(embed_open(comm, &desc, LARGE, &table));
     for (uint64_t step = 1; step <= 3; ++step) { /* ids travel ahead of all but the first */
@@ -42,9 +47,7 @@ static weft_status take_memory(weft_comm *comm, void *argument)
     }
     WEFT_TRY(embed_measure(table, &figures));
     WEFT_TRY(comm_barrier(comm));
-    for (size_t i = 0; i < sizeof tags / sizeof *tags; ++i) {
-        after += (int64_t)weft_mem_usage_of(tags[i]).current_bytes;
-    }
+    const int64_t after = bytes_now();
     WEFT_TRY(comm_barrier(comm));
     if (rank == 0) {
         t->bytes = after - before - ranks * figures.bytes;

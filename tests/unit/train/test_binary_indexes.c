@@ -303,7 +303,7 @@ static void test_sums_of_many(void **state)
     index_calibration c;
     double loss = 0.0, brier = 0.0;
     for (int i = 0; i < MANY; ++i) {
-        const float score = (float)(i - MANY / 2) * 0.002F;
+        const float score = ((float)i - 0.5F * MANY) * 0.002F;
         const int64_t positives = i % 3 == 0, negatives = i % 3 != 0 ? i % 101 == 0 ? 7 : 1 : 0;
         const double s = (double)score, p = 1.0 / (1.0 + exp(-s));
         level[i] = (score_level){score, positives, negatives};
