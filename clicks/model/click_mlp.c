@@ -99,7 +99,8 @@ weft_tensor click_mlp_last(const click_mlp *mlp, int64_t samples)
 
 weft_tensor click_mlp_dlast(const click_mlp *mlp, int64_t samples)
 {
-    return rows_of(&mlp->dy[mlp->sizes.layers - 1], samples);
+    const weft_tensor *dy = &mlp->dy[mlp->sizes.layers - 1];
+    return rows_of(dy, dy->rows > 0 ? samples : 0);
 }
 
 static hal_dropout mask_of(const click_mlp *mlp, const click_pass *pass, int l)

@@ -78,8 +78,10 @@ static weft_status parse_choice(const option_row *row, const char *spelled, cons
         return copy_text(names[same], strlen(names[same]), &value->text);
     }
     const char *near = nearest_word(text, pointers, count);
-    return weft_fail(WEFT_ERR_USAGE, "%s: must be one of %s%s%s%s", spelled, listed, near ? "; did you mean " : "",
-                     near ? near : "", near ? "?" : "");
+    const bool words_alone = row->type == OPTION_CHOICE || row->unit[0] == '\0';
+    return weft_fail(WEFT_ERR_USAGE, "%s: must be %s%sone of %s%s%s%s", spelled, words_alone ? "" : row->unit,
+                     words_alone ? "" : " or ", listed, near ? "; did you mean " : "", near ? near : "",
+                     near ? "?" : "");
 }
 
 typedef struct unit_suffix {

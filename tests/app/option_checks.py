@@ -60,7 +60,7 @@ def invalid_values(option):
     if kind == "flag":
         return [("maybe", ["a flag is on or off"])]
     if "choices" in option and kind != "real":
-        return [("no-such-choice", ["must be one of " + ", ".join(option["choices"])])]
+        return [("no-such-choice", ["one of " + ", ".join(option["choices"])])]
     if kind == "text":
         return [("a\tb", ["control characters"])]
     what = {"int": "not an integer", "real": "not a number", "size": "not a size", "time": "not a time",
@@ -233,7 +233,7 @@ def check_needs():
     assert len(needs) >= 25
     for option, need in needs:
         other = options[need["option"]]
-        value = largest_but(option) if "max" in option else {"flag": "on", "text": "64" if option["default"] == "auto" else "3,5"}.get(option["type"]) or \
+        value = largest_but(option) if "max" in option else {"flag": "on", "text": "64" if option["default"] == "auto" else "60/20/20" if "/" in option["default"] else "3,5"}.get(option["type"]) or \
             next(choice for choice in option["choices"] if choice != option["default"])
         # The data are missing: the job ends before anything is computed, after its options are checked.
         absent = {"convert": ["convert", "absent", "--out", "none"],

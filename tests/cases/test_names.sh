@@ -262,4 +262,4 @@ says report.md "| 1 bee |"
 
 "$weft" info --model resnet-18 >out 2>err || fail "info --model: $(cat err)"
 says out "network: resnet-18"
-refused 66 "vgg-19: no such file or folder, and no name that weft info knows: there are hardware, build, lenet" info vgg-19
+refused 66 "googlenet: no such file or folder, and no name that weft info knows: there are hardware, build, lenet" info googlenet
