@@ -39,7 +39,8 @@ void param_store_begin(param_store *store, weft_hal *hal, weft_dtype dtype)
 int param_add_group(param_store *store, const param_group *group)
 {
     assert(group->trained ? !group->local : group->replicated);
-    if (grow_array((void **)&store->group, sizeof *store->group, store->groups, &store->group_capacity,
+    if (store->short_of_memory || /* a group behind one that is missing would have its number */
+        grow_array((void **)&store->group, sizeof *store->group, store->groups, &store->group_capacity,
                    WEFT_MEM_PARAMETER) != WEFT_OK) {
         store->short_of_memory = true;
         return -1;
@@ -70,9 +71,10 @@ param_init param_fan_uniform(int64_t fan_in)
 
 int param_add_block(param_store *store, int group, int64_t rows, int64_t cols)
 {
-    assert(group < store->groups);
-    if (group < 0 || grow_array((void **)&store->block, sizeof *store->block, store->blocks, &store->block_capacity,
-                                WEFT_MEM_PARAMETER) != WEFT_OK) {
+    assert(group < store->groups || store->short_of_memory);
+    if (group < 0 || store->short_of_memory ||
+        grow_array((void **)&store->block, sizeof *store->block, store->blocks, &store->block_capacity,
+                   WEFT_MEM_PARAMETER) != WEFT_OK) {
         store->short_of_memory = true;
         return -1;
     }

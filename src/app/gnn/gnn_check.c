@@ -68,7 +68,10 @@ static void warn_without_hidden_layers(const weft_options *o)
     const bool hops = gnn_ops_asked(o)->hops;
     const bool jumps = gnn_ops_asked(o)->connects && option_choice(o, OPT_JUMPING) != GNN_JUMPING_NONE;
     const int64_t hidden = option_int(o, OPT_LAYERS) - (jumps ? 0 : 1); /* behind jumps one more map follows */
-    const char *where = hops ? "with a model of hops, which is one linear map" : "with one layer, which is the last";
+    char where[96] = "with one layer, which is the last";
+    if (hops) {
+        snprintf(where, sizeof where, "with " FLAG_MODEL " %s, which is one linear map", option_text(o, OPT_MODEL));
+    }
     if (hops || (hidden == 0 && gnn_kind_asked(o) != GNN_GIN)) {
         option_warn_idle(o, OPTION_IDS(OPT_HIDDEN, OPT_HEADS, OPT_RESIDUAL), where);
         if (option_choice(o, OPT_NORM) != NORM_NONE) {
