@@ -35,12 +35,20 @@ grep -q "form of aggregation: lists, as others may need more" bound.log || fail 
 job --epochs 4 --run-dir bound --resume 2>more.log >out || fail "resume: $(cat more.log)"
 [ "$(losses free.log | tail -1)" = "$(losses more.log)" ] || fail "resumed: $(losses more.log)"
 
+# A run that began otherwise keeps its order, and second order, which it would change, has none chosen for it.
+code=0
+job --epochs 5 --memory-limit "$limit" --run-dir free --resume 2>log >out || code=$?
+[ "$code" -eq 71 ] || fail "a run that goes on under a limit: exit $code: $(cat log)"
+code=0
+job --epochs 1 --memory-limit "$limit" --precondition input --run-dir none 2>log >out || code=$?
+[ "$code" -eq 71 ] || fail "second order under a limit: exit $code: $(cat log)"
+
 # ---- a word is a word, and what cannot fit is refused ----
 code=0
 job --epochs 1 --memory-limit "$limit" --order aggregate-first --run-dir none 2>log >out || code=$?
 [ "$code" -eq 71 ] || fail "aggregate-first beyond the limit: exit $code: $(cat log)"
 code=0
 job --epochs 1 --memory-limit 20M --run-dir none 2>log >out || code=$?
-need=$(grep -o 'need [0-9.]* MiB' log | awk '{ print int($2) }')
+need=$(grep -o 'need at least [0-9.]* MiB' log | awk '{ print int($4) }')
 [ "$code" -eq 71 ] && [ "$need" -le "$small" ] || fail "20 MiB: exit $code, need $need: $(cat log)"
 [ ! -e none ] || fail "a refused job left a folder"

@@ -216,6 +216,7 @@ memory_plan gnn_memory_plan(const gnn_memory_facts *f)
         .peak = process + max3(mapped + edges, building, training),
         .device = device,
         .beside = process + max3(mapped + edges, building, beside),
+        .least = f->least,
         .cure = cure_of(f),
     };
     memory_plan_add(&memory, "process", process);

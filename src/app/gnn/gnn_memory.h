@@ -22,6 +22,7 @@ typedef struct gnn_memory_facts {
     bool symmetric;     /* forward and backward share one matrix */
     bool hides;         /* the matrix is in parts that hide the halo (gnn/layers/local_matrix.h) */
     bool keeps;         /* the local edges stay in memory for another model */
+    bool least;         /* replicas and second order are not known yet */
     bool smooths;       /* the answers are smoothed along the edges (gnn/smooth.h) */
     uint64_t process;   /* resident before anything was loaded */
     memory_training training;

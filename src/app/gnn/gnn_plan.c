@@ -146,7 +146,8 @@ static weft_status choose_place(workload *work, int64_t n_owned, int64_t n_local
 }
 
 /* --order auto moves least, which may keep the sums of all features beside them; where that does not fit and products
- * before sums do, these come first. */
+ * before sums do, these come first. Not in a training that goes on, whose bits they would change, nor beside second
+ * order, which turns the gradients of products of other inputs: there it would train another way. */
 static weft_status choose_order(workload *work, int64_t n_owned, int64_t n_local, const gnn_memory_facts *facts)
 {
     gnn_job *job = work->self;
@@ -154,7 +155,9 @@ static weft_status choose_order(workload *work, int64_t n_owned, int64_t n_local
     const uint64_t limit = option_size(context->options, OPT_MEMORY_LIMIT);
     gnn_config config = job->config;
     bool fits = true;
-    if (config.order != GNN_ORDER_AUTO || gnn_takes_maxima(&config)) {
+    const bool settled = !work->trained && (option_was_decided(context->options, OPT_ORDER) ||
+                                            option_choice(context->options, OPT_PRECONDITION) != SECOND_NONE);
+    if (settled || config.order != GNN_ORDER_AUTO || gnn_takes_maxima(&config)) {
         return WEFT_OK;
     }
     WEFT_TRY(memory_plan_fits(context, &work->memory, limit, &fits));
@@ -168,9 +171,9 @@ static weft_status choose_order(workload *work, int64_t n_owned, int64_t n_local
         work->memory = memory.peak < work->memory.peak ? memory : work->memory;
         return WEFT_OK;
     }
-    log_info("order: products before sums, which take %.2f GB a rank; otherwise %.2f GB, which do not fit "
+    log_info("order: products before sums, which take %.1f MB a rank; otherwise %.1f MB, which do not fit "
              "(--order auto)",
-             1e-9 * (double)memory.peak, 1e-9 * (double)work->memory.peak);
+             1e-6 * (double)memory.peak, 1e-6 * (double)work->memory.peak);
     job->config.order = config.order;
     work->memory = memory;
     return app_decide_shared(context->comm, context->decided, OPT_ORDER, "linear-first");
@@ -214,7 +217,7 @@ static weft_status check_memory_early(workload *work)
     const double share = graph_data_share(work->context, &job->data);
     const int64_t n = (int64_t)((double)graph->vertices * share);
     const int64_t edges = (int64_t)((double)graph->edges * share);
-    return check_memory(work, n, n, (gnn_memory_facts){.edges = edges, .symmetric = graph->symmetric});
+    return check_memory(work, n, n, (gnn_memory_facts){.edges = edges, .symmetric = graph->symmetric, .least = true});
 }
 
 /* The bytes and the place of second order, from the early plan, in which it is not counted. */

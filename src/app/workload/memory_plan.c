@@ -31,10 +31,10 @@ static bool on_device(const app_context *context)
 
 static const double usable = 0.95;
 
-static weft_status fail_need(const char *where, double need, double have, const char *whose, const char *cure)
+static weft_status fail_need(const memory_plan *memory, const char *where, double need, double have, const char *whose)
 {
-    return weft_fail(WEFT_ERR_RESOURCE, "%s would need %s, %s %s: %s", where, number_say_bytes((uint64_t)need).text,
-                     number_say_bytes((uint64_t)have).text, whose, cure);
+    return weft_fail(WEFT_ERR_RESOURCE, "%s would need %s%s, %s %s: %s", where, memory->least ? "at least " : "",
+                     number_say_bytes((uint64_t)need).text, number_say_bytes((uint64_t)have).text, whose, memory->cure);
 }
 
 /* Ranks that share a device stand beside each other: the largest, which needs `need`, stands for all of them. [out]
@@ -48,13 +48,13 @@ static weft_status device_room(const app_context *context, double need, double *
     return WEFT_OK;
 }
 
-static weft_status check_device(const app_context *context, double need, const char *cure)
+static weft_status check_device(const app_context *context, const memory_plan *memory, double need)
 {
     double left = 0;
     char where[160];
     WEFT_TRY(device_room(context, need, &need, &left));
     snprintf(where, sizeof where, "%d rank(s) on a GPU of node %s", context->device_ranks, context->host);
-    return need > usable * left ? fail_need(where, need, left, "are free there", cure) : WEFT_OK;
+    return need > usable * left ? fail_need(memory, where, need, left, "are free there") : WEFT_OK;
 }
 
 weft_status memory_plan_fits_device(const app_context *context, const memory_plan *memory, bool *fits)
@@ -150,12 +150,11 @@ weft_status memory_plan_check(const app_context *context, memory_plan *memory, u
     if (need > usable * have) {
         char where[160];
         snprintf(where, sizeof where, "%d rank(s) on node %s", comm_node_size(context->comm), context->host);
-        status = fail_need(where, need, have,
+        status = fail_need(memory, where, need, have,
                            limit > 0 ? "are allowed by --memory-limit, of which a twentieth stays free"
-                                     : "are available, of which a twentieth stays free",
-                           memory->cure);
+                                     : "are available, of which a twentieth stays free");
     } else if (on_device(context)) {
-        status = check_device(context, node.device, memory->cure);
+        status = check_device(context, memory, node.device);
     }
     return comm_agree(context->comm, status);
 }

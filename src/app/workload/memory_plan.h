@@ -33,6 +33,8 @@ typedef struct memory_plan {
     uint64_t beside;
     /* Largest needs of all ranks, set by memory_plan_check; zeros before. */
     memory_peaks largest;
+    /* More may come: what is known so early is the least need. */
+    bool least;
     /* Options that need less memory, for the message about a job that cannot fit. */
     const char *cure;
 } memory_plan;
