@@ -23,6 +23,16 @@ static walk_node node_of(const tree_node *from, int32_t at)
                                                 (uint32_t)(from->left - at) << WALK_STEP_SHIFT};
 }
 
+static void put_node(walk_tree *to, int level, int n, walk_node node)
+{
+    if (level < WALK_TURNS) {
+        to->top[(1 << level) - 1 + n] = node;
+        return;
+    }
+    to->threshold[(1 << level) - WALK_FIRST + n] = node.threshold;
+    to->link[(1 << level) - WALK_FIRST + n] = node.link;
+}
+
 /* Where a place of a level lies in the tree; below a leaf all places are the leaf. */
 static void put_top(const weft_tree *tree, walk_tree *to)
 {
@@ -30,7 +40,7 @@ static void put_top(const weft_tree *tree, walk_tree *to)
     for (int level = 0; level < to->levels; ++level) {
         for (int n = (1 << level) - 1; n >= 0; --n) { /* from the end, so that a place is read before it is written */
             const int32_t at = to->start[n], left = tree->node[at].left;
-            to->top[(1 << level) - 1 + n] = node_of(&tree->node[at], at);
+            put_node(to, level, n, node_of(&tree->node[at], at));
             to->start[2 * n] = left < 0 ? at : left;
             to->start[2 * n + 1] = left < 0 ? at : left + 1;
         }

@@ -1,8 +1,9 @@
 /*
  * trees/forest/forest_walk.h: the leaves of many rows in one tree, a step of all of them at a time.
  *
- * The top of a tree is a complete one of few levels, whose nodes a vector of rows compares with in turn: `at` is the
- * place of a row within its level, and a row whose leaf lies higher goes left all the way.
+ * The top of a tree is a complete one of few levels: `at` is the place of a row within its level, and a row whose leaf
+ * lies higher goes left all the way. A vector of rows compares with the nodes of the first WALK_TURNS levels in turn,
+ * and looks those of the others up in vectors, which hold a level each.
  *
  *      level 0            0                 top[0]
  *      level 1        0       1             top[1] top[2]
@@ -21,8 +22,11 @@
 
 enum {
     WALK_ROWS = 64,
-    WALK_TOP = 4, /* levels of a tree's top, at most */
+    WALK_TOP = 7,   /* levels of a tree's top, at most */
+    WALK_TURNS = 4, /* of these, whose nodes are compared with in turn */
     WALK_STARTS = 1 << WALK_TOP,
+    WALK_FIRST = 1 << WALK_TURNS,          /* nodes of the first level behind them */
+    WALK_UPPER = WALK_STARTS - WALK_FIRST, /* nodes of all levels behind them */
     WALK_COLUMN_BITS = 15,
     WALK_COLUMNS = 1 << WALK_COLUMN_BITS,
     WALK_MISSING = WALK_COLUMNS, /* a row without a value goes right */
@@ -37,7 +41,9 @@ typedef struct walk_node {
 
 /* A tree whose columns are below WALK_COLUMNS and whose steps are below WALK_STEPS, without sets of categories. */
 typedef struct walk_tree {
-    walk_node top[WALK_STARTS]; /* [2^levels - 1] */
+    walk_node top[WALK_FIRST - 1]; /* of the levels that are compared with in turn: level l begins at 2^l - 1 */
+    float threshold[WALK_UPPER];   /* of the levels behind them: level l begins at 2^l - WALK_FIRST */
+    uint32_t link[WALK_UPPER];
     int32_t start[WALK_STARTS]; /* [2^levels] */
     int levels, steps;          /* steps: from the lowest level of the top to the deepest leaf */
     bool fits;                  /* false: it is no such tree, and has no nodes here */

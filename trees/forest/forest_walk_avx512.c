@@ -5,6 +5,7 @@
 #include "trees/forest/forest_walk.h"
 
 enum { LANES = 16, PARTS = WALK_ROWS / LANES };
+_Static_assert((int)WALK_FIRST == (int)LANES && (int)WALK_STARTS == 8 * (int)LANES, "go_top has a call for each level");
 
 /* Which rows go right at a node of the top; all have its column. */
 static inline __mmask16 goes_right(__m512 x, const walk_node *node, bool holes)
@@ -14,12 +15,9 @@ static inline __mmask16 goes_right(__m512 x, const walk_node *node, bool holes)
                                                      : _mm512_cmp_ps_mask(x, threshold, _CMP_GE_OQ);
 }
 
-static inline void go_top(const walk_tree *tree, const float *value, bool holes, __m512i *at)
+static inline void go_turns(const walk_tree *tree, const float *value, bool holes, __m512i *at)
 {
-    for (int p = 0; p < PARTS; ++p) {
-        at[p] = _mm512_setzero_si512();
-    }
-    for (int level = 0; level < tree->levels; ++level) {
+    for (int level = 0; level < tree->levels && level < WALK_TURNS; ++level) {
         const walk_node *node = tree->top + (1 << level) - 1;
         __mmask16 right[PARTS] = {0};
         for (int n = 0; n < 1 << level; ++n) {
@@ -35,6 +33,70 @@ static inline void go_top(const walk_tree *tree, const float *value, bool holes,
             at[p] = _mm512_mask_add_epi32(at[p], right[p], at[p], _mm512_set1_epi32(1));
         }
     }
+}
+
+/* Words of a table of 16, 32 or 64 at these places. */
+static inline __m512i look_up(const void *table, int nodes, __m512i at)
+{
+    const __m512i *t = table;
+    const __m512i first = _mm512_loadu_si512(t);
+    if (nodes == LANES) {
+        return _mm512_permutexvar_epi32(at, first);
+    }
+    const __m512i low = _mm512_permutex2var_epi32(first, at, _mm512_loadu_si512(t + 1));
+    if (nodes == 2 * LANES) {
+        return low;
+    }
+    const __m512i high = _mm512_permutex2var_epi32(_mm512_loadu_si512(t + 2), at, _mm512_loadu_si512(t + 3));
+    return _mm512_mask_mov_epi32(low, _mm512_test_epi32_mask(at, _mm512_set1_epi32(2 * LANES)), high);
+}
+
+/* Values of 16 rows in their columns. row: their places in the block. */
+static inline __m512 values_of(const float *value, __m512i link, __m512i row)
+{
+    const __m512i column = _mm512_and_si512(link, _mm512_set1_epi32(WALK_COLUMNS - 1));
+    const __m512i place = _mm512_add_epi32(_mm512_mullo_epi32(column, _mm512_set1_epi32(WALK_ROWS)), row);
+    return _mm512_i32gather_ps(place, value, sizeof(float));
+}
+
+static inline __mmask16 rows_right(__m512 x, __m512 threshold, __m512i link, bool holes)
+{
+    __mmask16 right = _mm512_cmp_ps_mask(x, threshold, _CMP_GE_OQ);
+    if (holes) {
+        right |=
+            _mm512_mask_test_epi32_mask(_mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), link, _mm512_set1_epi32(WALK_MISSING));
+    }
+    return right;
+}
+
+/* A level behind those of go_turns. nodes: of the level. */
+static inline void go_level(const walk_tree *tree, const float *value, bool holes, int nodes, __m512i *at)
+{
+    const __m512i row = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    for (int p = 0; p < PARTS; ++p) {
+        const __m512 threshold = _mm512_castsi512_ps(look_up(tree->threshold + nodes - WALK_FIRST, nodes, at[p]));
+        const __m512i link = look_up(tree->link + nodes - WALK_FIRST, nodes, at[p]);
+        const __mmask16 right = rows_right(values_of(value + p * LANES, link, row), threshold, link, holes);
+        at[p] = _mm512_add_epi32(at[p], at[p]);
+        at[p] = _mm512_mask_add_epi32(at[p], right, at[p], _mm512_set1_epi32(1));
+    }
+}
+
+static inline void go_top(const walk_tree *tree, const float *value, bool holes, __m512i *at)
+{
+    for (int p = 0; p < PARTS; ++p) {
+        at[p] = _mm512_setzero_si512();
+    }
+    go_turns(tree, value, holes, at);
+    if (tree->levels > WALK_TURNS) {
+        go_level(tree, value, holes, LANES, at);
+    }
+    if (tree->levels > WALK_TURNS + 1) {
+        go_level(tree, value, holes, 2 * LANES, at);
+    }
+    if (tree->levels > WALK_TURNS + 2) {
+        go_level(tree, value, holes, 4 * LANES, at);
+    }
     for (int p = 0; p < PARTS; ++p) {
         at[p] = _mm512_i32gather_epi32(at[p], tree->start, sizeof(int32_t));
     }
@@ -49,15 +111,8 @@ static inline __mmask16 step_down(const walk_tree *tree, const float *value, boo
     const __m512i high = _mm512_i32gather_epi64(_mm512_extracti64x4_epi64(*at, 1), tree->node, sizeof(walk_node));
     const __m512 threshold = _mm512_castsi512_ps(_mm512_permutex2var_epi32(low, evens, high));
     const __m512i link = _mm512_permutex2var_epi32(low, odds, high);
-    const __m512i column = _mm512_and_si512(link, _mm512_set1_epi32(WALK_COLUMNS - 1));
-    const __m512i place = _mm512_add_epi32(_mm512_mullo_epi32(column, _mm512_set1_epi32(WALK_ROWS)), row);
-    const __m512 x = _mm512_i32gather_ps(place, value, sizeof(float));
     const __m512i step = _mm512_srli_epi32(link, WALK_STEP_SHIFT);
-    __mmask16 right = _mm512_cmp_ps_mask(x, threshold, _CMP_GE_OQ);
-    if (holes) {
-        right |=
-            _mm512_mask_test_epi32_mask(_mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), link, _mm512_set1_epi32(WALK_MISSING));
-    }
+    const __mmask16 right = rows_right(values_of(value, link, row), threshold, link, holes);
     *at = _mm512_add_epi32(*at, step);
     *at = _mm512_mask_add_epi32(*at, right, *at, one);
     return _mm512_test_epi32_mask(step, step);
