@@ -49,6 +49,19 @@ for mode in all-to-all des; do
 done
 grep -q "no effect" err && fail "an option without effect: $(cat err)"
 
+# ---- the guide's files are the models that it names ----
+guide() { sed -n '/^bottom: mlp/,/^```/p' "$source_dir/docs/howto-clicks.md" | sed "\$d; $1"; }
+guide 's/ *|.*//' >dlrm.net
+guide '/|/!d; s/.*| *//' >dcn.net
+guided=("${how[@]/#8/16}") # the guide's --width
+for model in "dlrm --bottom 64,16" "dcn-v2 --mlp 128,64"; do
+    read -ra of <<<"$model"
+    file=${of[0]%-v2}
+    ok "$weft" train "${guided[@]}" --model "${of[@]}" --epochs 2 --run-dir "$file-named"
+    ok "$weft" train "${guided[@]}" --model "$file.net" --epochs 2 --run-dir "$file-own"
+    epochs "$file-named" "$file-own"
+done
+
 # Without the file, and with another in its place.
 ok "$weft" train "${how[@]}" --model deepfm.net --epochs 1 --run-dir kept
 mv deepfm.net moved.net

@@ -56,6 +56,7 @@ cp fresh.idx timed.idx
 timed=(query --data $data --index timed.idx --expensive large --class 1)
 ok "$weft" focus "${timed[@]}" --labels 400 --time 0.000001 --batch-size 32 --threads 1 --pin off
 grep -q "before the sample of --labels was labelled" err && [ "$(wc -l <out)" -eq 1 ] || fail "--time: $(cat out err)"
+grep -q "thresholds" err && fail "thresholds without a sample: $(cat err)"
 ok focus "${timed[@]}" --labels 400 --time 0.000001 --count
 grep -q "^1,0,0,2400," out || fail "--time --count: $(cat out)"
 ok focus "${timed[@]}" --labels 100 --recall 1 --precision 1 --time 1000

@@ -456,7 +456,8 @@ refused 2 "are 16x16, and only those of folders and archives" --data $data --mod
 refused 2 "--image-size '8y'" --data photos --model small.net --image-size 8y
 "$weft" train --data $data --model small.net --threads 1 --pin off --dry-run --image-size 16 >out 2>err || fail "the size they have: $(cat err)"
 refused 2 "--image-moments 'x'" --data $data --model small.net --image-moments x
-"$weft" eval --data $data --checkpoint learned --threads 1 --pin off --partition random >out 2>err || fail "eval: $(cat err)"
+"$weft" eval --data $data --checkpoint learned --threads 1 --pin off --partition random --pairs none.npy >out 2>err || fail "eval: $(cat err)"
+grep -q -e "--pairs none.npy (command line) has no effect on images" err || fail "an option of links: $(cat err)"
 grep -q "partition random .*has no effect on images" err || fail "--partition of images: $(cat err)"
 "$weft" eval --data synth:images,n=9,size=16,channels=1,classes=4,test=9 --checkpoint learned --threads 1 >out 2>err && fail "grey images"
 grep -q "the model was trained on images of 3 channel(s) .*, and these have 1: give" err || fail "grey images for a model of colours: $(cat err)"

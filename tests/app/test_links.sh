@@ -140,12 +140,27 @@ check pairs g mlp1 pairs.npy mlp-pairs
 ok "$weft" eval --checkpoint files0-1 --data held0 --links files0 --quiet
 ok "$weft" train --data g --task link --links files0 --model gcn --epochs 1 --threads 1 --run-dir leak
 grep -q "[1-9][0-9]* of the links of validation and test are edges" err || fail "no word of edges that training sees: $(cat err)"
+ok "$weft" train --data g --task link --link-split 100/0/0 "${plain[@]}" --epochs 1 --run-dir no-shares
+grep -q "no labelled pairs in the test split.*--link-split gives test" out && grep -q "validation split.*--link-split gives" out ||
+    fail "no word of shares: $(cat out)"
+mkdir test-alone && cp files0/test.npz test-alone
+ok "$weft" train --data held0 --task link --links test-alone "${plain[@]}" --epochs 1 --run-dir no-file
+grep -q "validation split.*valid.npz" out || fail "no word of valid.npz: $(cat out)"
+ok "$weft" train "${link[@]}" --metric hits --hits-at 10 --eval-negatives 10 --epochs 1 --run-dir as-many
 
 # ---- what is refused ----
 quiet=(--run-dir x --quiet)
 python3 -c "import numpy; numpy.save('far.npy', numpy.array([[1, 400]]))"
 mkdir pickles && touch pickles/test.pt
 refused 65 "row 0: vertex 400" "$weft" predict dot1 g --pairs far.npy --out far --quiet
+refused 2 "weft predict" "$weft" eval --checkpoint dot1 --data g --pairs none.npy --quiet
+ok "$weft" train --data g "${plain[@]}" --epochs 1 --run-dir vertex --quiet
+refused 2 "answers for vertices" "$weft" predict vertex g --pairs none.npy --out far --quiet
+refused 2 "answers for vertices" "$weft" eval --checkpoint vertex --data g --pairs none.npy --quiet
+refused 2 "--hits-at 20: links of test stand among 10 negatives of their own" "$weft" train "${link[@]}" "${quiet[@]}" --metric hits \
+    --eval-negatives 10
+refused 2 "--eval-negatives of as many" ranks 2 "$weft" train "${link[@]}" "${quiet[@]}" --metric hits --hits-at 5000
+refused 2 "in the files of --links" "$weft" train --data held4 --task link --links files4 "${quiet[@]}" --metric hits
 refused 2 "weft predict" "$weft" train "${link[@]}" "${quiet[@]}" --pairs pairs.npy
 refused 2 "needs classes" "$weft" train "${link[@]}" "${quiet[@]}" --metric acc
 refused 2 "links" "$weft" train --data g "${quiet[@]}" --metric hits

@@ -16,7 +16,9 @@ printf 'conv 8 5 pad=2\nrelu\nmaxpool 2\nconv 8 3 pad=1\nrelu\nmaxpool 12\nlinea
 
 # ---- made traffic: the same files for any number of threads ----
 ok "$weft" convert synth:traffic,frames=300,skew=0,seed=4,jump=200 --out traffic --threads 2
-ok "$weft" convert synth:traffic,frames=60,skew=0,seed=4 --out again --threads 1
+ok "$weft" convert synth:traffic,frames=60,skew=0,seed=4 --out again --threads 1 --symmetrize on --features onehot
+grep -q -e "--symmetrize on (command line) has no effect" err && grep -q -e "--features onehot (command line) has no effect" err &&
+    grep -q "again: written: 60 frames" err || fail "what a conversion says: $(cat err)"
 cmp traffic/frames/000050.jpg again/frames/000050.jpg || fail "a frame depends on threads or on later ones"
 [ "$(ls traffic/frames | wc -l)" -eq 300 ] || fail "$(ls traffic/frames | wc -l) frames"
 refused 2 "would hide each other" "$weft" convert synth:traffic,objects=50 --out crowd

@@ -49,6 +49,19 @@ static void tell_late(const focus_query *q)
              probability_of(q->lo), q->kept, 1.0 - q->delta);
 }
 
+static void tell_thresholds(const focus_query *q)
+{
+    log_info("thresholds: left out below p = %.6f (%s), accepted from p = %.6f on%s", probability_of(q->lo),
+             q->late              ? "where the time was up"
+             : q->lo == FOCUS_ALL ? "nothing: the sample shows too few items of the class to leave any out"
+             : q->importance      ? "a sample drawn by scores"
+                                  : "a uniform sample",
+             probability_of(q->hi),
+             q->hi != FOCUS_NONE ? ""
+             : q->late           ? " (none: the time was up)"
+                                 : " (none: the network ran on all)");
+}
+
 static void tell(const focus_query *q, const char *class)
 {
     const focus_asker *a = q->asker;
@@ -61,17 +74,12 @@ static void tell(const focus_query *q, const char *class)
     if (q->late) {
         tell_late(q);
     }
-    if (q->limit > 0) {
-        if (q->count < q->limit && !q->late) {
-            log_info("the network ran on everything: there are no more than %lld", (long long)q->count);
-        }
-        return;
+    if (q->limit > 0 && q->count < q->limit && !q->late) {
+        log_info("the network ran on everything: there are no more than %lld", (long long)q->count);
     }
-    log_info("thresholds: left out below p = %.6f (%s), accepted from p = %.6f on%s", probability_of(q->lo),
-             q->lo == FOCUS_ALL ? "nothing: the sample shows too few items of the class to leave any out"
-             : q->importance    ? "a sample drawn by scores"
-                                : "a uniform sample",
-             probability_of(q->hi), q->hi == FOCUS_NONE ? " (none: the network ran on all)" : "");
+    if (q->limit == 0 && !(q->late && q->drawn == 0)) { /* without a sample there are no thresholds */
+        tell_thresholds(q);
+    }
 }
 
 /* Rank 0, while the others serve. */

@@ -82,24 +82,86 @@ static void drop_labels(weft_graph *graph)
     name_list_free(&graph->class_names);
 }
 
+/* Judged pairs of all ranks. */
+typedef struct judged_counts {
+    int64_t links[LINK_PARTS], negatives[LINK_PARTS];
+    int64_t own; /* ranks whose links have negatives of their own */
+} judged_counts;
+
+static weft_status count_judged(weft_comm *comm, const link_list *l, judged_counts *count)
+{
+    *count = (judged_counts){.own = l->group != NULL};
+    for (int64_t i = 0; i < l->count; ++i) {
+        int64_t *of = l->target[i] == 0.0F ? count->negatives : count->links;
+        of[l->split[i]] += 1;
+    }
+    WEFT_TRY(comm_allreduce(comm, count->links, LINK_PARTS, WEFT_DTYPE_I64, COMM_SUM));
+    WEFT_TRY(comm_allreduce(comm, count->negatives, LINK_PARTS, WEFT_DTYPE_I64, COMM_SUM));
+    return comm_allreduce(comm, &count->own, 1, WEFT_DTYPE_I64, COMM_SUM);
+}
+
+/* Among fewer than K negatives every link is a hit. */
+static weft_status check_hits(const weft_options *o, const judged_counts *count)
+{
+    static const char *const part[LINK_PARTS] = {
+        [LINK_TRAIN] = "training", [LINK_VALID] = "validation", [LINK_TEST] = "test"};
+    const int64_t at = option_int(o, OPT_HITS_AT);
+    const bool files = option_text(o, OPT_LINKS)[0] != '\0';
+    for (int p = LINK_TEST; p >= LINK_TRAIN && option_choice(o, OPT_METRIC) == METRIC_HITS; --p) {
+        const int64_t links = count->links[p];
+        const int64_t negatives = count->own > 0 && links > 0 ? count->negatives[p] / links : count->negatives[p];
+        if (links == 0 || negatives == 0 || negatives >= at) {
+            continue;
+        }
+        if (p == LINK_TRAIN) {
+            log_warn(FLAG_HITS_AT " %lld: the links of training that are scored have %lld negatives, so all of them "
+                                  "are hits: the score of training says nothing",
+                     (long long)at, (long long)negatives);
+            continue;
+        }
+        return weft_fail(
+            WEFT_ERR_USAGE,
+            FLAG_HITS_AT " %lld: links of %s stand among %lld negatives%s, so each of them would be a hit: "
+                         "take a " FLAG_HITS_AT " of at most %lld, or %s",
+            (long long)at, part[p], (long long)negatives, count->own > 0 ? " of their own" : "", (long long)negatives,
+            files ? "more negatives in the files of " FLAG_LINKS " (" FLAG_EVAL_NEGATIVES " K, where they have none)"
+                  : FLAG_EVAL_NEGATIVES " of as many and more");
+    }
+    return WEFT_OK;
+}
+
 static weft_status tell(const workload *work)
 {
     const gnn_job *job = work->self;
     const link_set *set = &job->links;
+    judged_counts judged;
     int64_t count[2] = {0, 0};
-    for (int64_t i = 0; i < set->judged.count; ++i) {
-        count[set->judged.target[i] == 0.0F] += 1;
+    WEFT_TRY(count_judged(work->context->comm, &set->judged, &judged));
+    for (int p = 0; p < LINK_PARTS; ++p) {
+        count[0] += judged.links[p];
+        count[1] += judged.negatives[p];
     }
-    WEFT_TRY(comm_allreduce(work->context->comm, count, 2, WEFT_DTYPE_I64, COMM_SUM));
     log_info("links: %lld to train on, %lld edges for messages; judged by %lld links and %lld negatives%s",
              (long long)set->total, (long long)job->data.graph.edges, (long long)count[0], (long long)count[1],
-             set->judged.group != NULL ? " of their own" : "");
+             judged.own > 0 ? " of their own" : "");
     if (set->found > 0) {
         log_warn("%lld of the links of validation and test are edges of %s, which training sees: their scores say "
                  "nothing of new links; leave such edges out of the graph, unless links come again",
                  (long long)set->found, work->name[0] != '\0' ? work->name : job->data.graph.name);
     }
-    return WEFT_OK;
+    return check_hits(work->context->options, &judged);
+}
+
+weft_status gnn_links_check_pairs(const workload *work)
+{
+    const weft_options *o = work->context->options;
+    const char *pairs = option_text(o, OPT_PAIRS);
+    const bool links = gnn_links_asked(o);
+    WEFT_CHECK(pairs[0] == '\0' || !links || work->answers, WEFT_ERR_USAGE,
+               FLAG_PAIRS " %s: weft predict answers for these pairs, which have no scores: leave it out", pairs);
+    WEFT_CHECK(pairs[0] == '\0' || links || !work->trained, WEFT_ERR_USAGE,
+               FLAG_PAIRS " %s: is for models of links, and this one answers for vertices: leave it out", pairs);
+    return WEFT_OK; /* in training of vertices the rule of the option tells it */
 }
 
 weft_status gnn_links_open(workload *work, const char *folder)
@@ -113,8 +175,6 @@ weft_status gnn_links_open(workload *work, const char *folder)
     link_shares shares = {.users = option_int(o, OPT_USERS)};
     job->predicts_links = true;
     work->rows = "pairs";
-    WEFT_CHECK(pairs[0] == '\0' || work->trained, WEFT_ERR_USAGE,
-               FLAG_PAIRS " %s: is for weft predict, which answers for the pairs", pairs);
     WEFT_TRY(pairs[0] != '\0' ? WEFT_OK : check_files(o));
     WEFT_TRY(drawn ? read_shares(o, &shares) : WEFT_OK);
     weft_comm *comm = context->comm;
@@ -123,6 +183,10 @@ weft_status gnn_links_open(workload *work, const char *folder)
                               : link_set_read(comm, &job->data.graph, files, shares.users, own, &job->links));
     WEFT_TRY(drawn ? derive(work, folder, &shares) : WEFT_OK);
     drop_labels(&job->data.graph);
+    work->split_cure = drawn ? FLAG_LINK_SPLIT " gives validation a share"
+                             : "valid.npz in the folder of " FLAG_LINKS " holds such links";
+    work->test_cure =
+        drawn ? FLAG_LINK_SPLIT " gives test a share" : "test.npz in the folder of " FLAG_LINKS " holds such links";
     return pairs[0] != '\0' ? WEFT_OK : tell(work);
 }
 

@@ -4,8 +4,10 @@
 #include "app/gnn/gnn_job.h"
 
 bool gnn_links_asked(const weft_options *options);
+/* WEFT_ERR_USAGE: --pairs is for what does not answer for pairs. The same on all ranks, before any file is read. */
+weft_status gnn_links_check_pairs(const workload *work);
 /* Divides the edges into links of train, valid and test, and makes the graph of the messages. After the data were
- * opened. Collective. */
+ * opened. WEFT_ERR_USAGE: --metric hits looks at more negatives than there are. Collective. */
 weft_status gnn_links_open(workload *work, const char *folder);
 /* Options that have one meaning here. WEFT_ERR_USAGE: they contradict links. The same on all ranks. */
 weft_status gnn_links_decide(weft_options *options, bool training);

@@ -33,6 +33,7 @@ static weft_status gnn_open(workload *work, const char *folder)
     gnn_job *job = work->self;
     const weft_graph *graph = &job->data.graph;
     WEFT_TRY(gnn_check_options(work->context));
+    WEFT_TRY(gnn_links_check_pairs(work));
     WEFT_TRY(graph_data_open(work->context, folder, &job->data));
     WEFT_TRY(gnn_links_asked(work->context->options) ? gnn_links_open(work, folder) : WEFT_OK);
     job->facts = (weft_graph){.vertices = graph->vertices,

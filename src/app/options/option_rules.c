@@ -90,10 +90,14 @@ static void warn_without_effect(const weft_options *options, const option_need *
              setting(options, need->other, other), option_row_in(options, need->other)->name, need->choices);
 }
 
-/* A rule of the tables has told it. */
+/* A rule of the tables has told it. Commands that answer by a trained model have the options of the model, which rules
+ * about what is asked do not know. */
 static bool is_told(const weft_options *options, option_id id)
 {
     const option_command *command = option_command_of(options);
+    if (option_applies(command, OPT_CHECKPOINT)) {
+        return false;
+    }
     for (const option_need *need = option_catalog_of(options)->needs; need->choices != NULL; need++) {
         if (need->id == id && option_applies(command, need->other) && !is_met(options, need)) {
             return true;

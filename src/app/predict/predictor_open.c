@@ -260,5 +260,6 @@ weft_status predictor_load(predictor *p, bool answers)
 {
     assert(p->model != NULL && p->work->self == NULL);
     WEFT_TRY(begin_work(p));
+    p->work->answers = answers;
     return load(p, answers);
 }

@@ -345,6 +345,7 @@ struct workload {
     int64_t known_count;
     bool trained;                    /* the caller has a trained model; set before open */
     const saved_model *answers_with; /* that model; NULL in training. Set before open */
+    bool answers;                    /* its answers are wanted, not its scores alone; set before open */
     bool scores_training;            /* answers for training rows are wanted, too; set before open */
     /* [only_count] ids of the rows that are answered for, ascending, the same on every rank; NULL: all rows of an
      * evaluation. Set before plan, and only where ops->answers_some; the caller's, and unchanged while it is built. */
