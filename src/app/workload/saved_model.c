@@ -17,14 +17,16 @@
 #include "base/log.h"
 #include "io/json.h"
 #include "io/text/path_name.h"
+#include "table/table_options.def"
 #include "train/checkpoint/checkpoint.h"
 
 enum { JSON_MAX = 1 << 20 };
 
 /* What makes a model what it is, whatever its kind: every form of it records these options, and a command may not
- * contradict them. The exception is the split of the data that it was trained on, which is taken where nobody asks for
- * another. */
-static const option_id recorded_of_all[] = {OPT_MODEL, OPT_LOSS, OPT_METRIC, OPT_SPLIT_INDEX, OPTION_NONE};
+ * contradict them. The exceptions are the split and the target of the data that it was trained on, which are taken of
+ * other data where nobody asks for others. */
+static const option_id recorded_of_all[] = {OPT_MODEL, OPT_LOSS, OPT_METRIC, OPT_SPLIT_INDEX, OPT_TARGET, OPTION_NONE};
+static const option_id taken_of_data[] = {OPT_SPLIT_INDEX, OPT_TARGET, OPTION_NONE};
 
 enum { RECORDED_MAX = 64 /* with the end of the list */ };
 
@@ -77,10 +79,15 @@ static bool same_value(const weft_options *a, const weft_options *b, option_id i
 
 /* ---- descriptions ---- */
 
-/* The first split is what all data have: a model of it asks for nothing. */
+static bool is_of_data(option_id id)
+{
+    return option_id_listed(taken_of_data, id);
+}
+
+/* The first split is what all data have, and no target is named: a model of these asks for nothing. */
 static weft_status note(saved_model *model, const char *origin, option_id id, const char *text)
 {
-    if (id == OPT_SPLIT_INDEX && strcmp(text, option_row_in(model->known, id)->default_text) == 0) {
+    if (is_of_data(id) && strcmp(text, option_row_in(model->known, id)->default_text) == 0) {
         return WEFT_OK;
     }
     weft_status status = option_assign(model->known, option_row_in(model->known, id)->name, text);
@@ -422,7 +429,7 @@ static weft_status check_given(const saved_model *model, const weft_options *giv
     for (int i = 0; i < list.count; ++i) {
         option_id id = list.id[i];
         const char *name = name_of(model, id);
-        bool asked = id != OPT_SPLIT_INDEX && option_applies(option_command_of(given), id) && option_is_set(given, id);
+        bool asked = !is_of_data(id) && option_applies(option_command_of(given), id) && option_is_set(given, id);
         WEFT_CHECK(!asked || !option_is_set(model->known, id) || same_value(given, model->known, id), WEFT_ERR_USAGE,
                    "--%s %s (%s): %s was made with %s %s: leave --%s out", name, option_value_text(given, id),
                    option_source_text(option_source_of(given, id)), model->path, name,
@@ -497,7 +504,7 @@ bool saved_model_agrees(const saved_model *model, const weft_options *options)
     const record_list list = recorded();
     for (int i = 0; i < list.count; ++i) {
         const option_id id = list.id[i];
-        if (id != OPT_SPLIT_INDEX && !is_of_inputs(id) && option_is_set(model->known, id) &&
+        if (!is_of_data(id) && !is_of_inputs(id) && option_is_set(model->known, id) &&
             !same_value(model->known, options, id)) {
             return false;
         }
@@ -543,17 +550,16 @@ weft_status saved_model_options(const saved_model *model, const weft_options *gi
 {
     weft_status status = WEFT_OK;
     const option_command *train = option_command_of(model->known);
-    const bool other_split =
-        option_applies(option_command_of(given), OPT_SPLIT_INDEX) && option_is_set(given, OPT_SPLIT_INDEX);
     WEFT_TRY(option_create(train, options));
     for (int i = 0; i < option_count(given); ++i) {
         const option_id id = option_at(given, i);
         bool known = is_recorded(id) && option_is_set(model->known, id);
-        if (id == OPT_SPLIT_INDEX && known && !other_split) { /* no wish: the data may have fewer */
+        const bool other = option_applies(option_command_of(given), id) && option_is_set(given, id);
+        if (is_of_data(id) && known && !other) { /* no wish: the data may have no such */
             WEFT_TRY_GOTO(option_decide(*options, id, option_value_text(model->known, id)), status, done);
             continue;
         }
-        known = known && id != OPT_SPLIT_INDEX;
+        known = known && !is_of_data(id);
         const weft_options *from = known ? model->known : given;
         if (option_applies(train, id) && option_applies(option_command_of(from), id) && option_is_set(from, id) &&
             option_allowed_from(id, OPTION_FILE)) {
