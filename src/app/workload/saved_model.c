@@ -109,10 +109,10 @@ static weft_status note_loss(saved_model *model, const char *origin, const json_
     return note(model, origin, OPT_LOSS, classes->integer > 0 ? "xent" : "bce");
 }
 
-/* The kind that is known, or else asked for. */
+/* The kind that is known, or else asked for. given: NULL where nobody asks. */
 static const workload_ops *kind_of(const saved_model *model, const weft_options *given)
 {
-    return workload_of(option_is_set(model->known, OPT_MODEL) ? model->known : given);
+    return workload_of(given == NULL || option_is_set(model->known, OPT_MODEL) ? model->known : given);
 }
 
 /* A caller who wants the weights alone is told of the scaling of their inputs. */
@@ -188,13 +188,32 @@ static weft_status describe_by_metadata(saved_model *model, const safetensors_fi
 
 /* ---- weights ---- */
 
+/* All arrays but those of keys, under the names that they have in the file. */
+static weft_status read_numbers(saved_model *model, safetensors_file *file)
+{
+    for (int i = 0; i < safetensors_count(file); ++i) {
+        const safetensors_entry *entry = safetensors_entry_at(file, i);
+        float *values = NULL;
+        if (strchr(entry->dtype, 'F') != NULL) {
+            WEFT_TRY(weights_add(&model->weights, model->path, entry->name, entry->dims, entry->shape, &values));
+            WEFT_TRY(safetensors_read_f32(file, i, values));
+        }
+    }
+    return WEFT_OK;
+}
+
 /* After the description, which may name the kind. */
 static weft_status read_named(saved_model *model, safetensors_file *file, const weft_options *given)
 {
+    const char *told = given == NULL ? safetensors_metadata(file, "weft.model") : NULL;
+    WEFT_TRY(told != NULL ? note(model, model->path, OPT_MODEL, told) : WEFT_OK);
     const workload_ops *ops = kind_of(model, given);
+    if (ops->read_named == NULL && given == NULL) {
+        return read_numbers(model, file);
+    }
     WEFT_CHECK(ops->read_named != NULL, WEFT_ERR_DATA, "%s: safetensors files hold no models on %s", model->path,
                ops->field);
-    return ops->read_named(file, model, given);
+    return ops->read_named(file, model, given != NULL ? given : model->known);
 }
 
 static weft_status read_safetensors(saved_model *model, const weft_options *given, bool alone)
@@ -451,7 +470,7 @@ weft_status saved_model_show(saved_model *model, option_id id, const char *text)
 static weft_status create(const weft_options *given, saved_model **model)
 {
     const option_command *train = NULL;
-    WEFT_TRY(option_command_find(option_catalog_of(given), "train", &train));
+    WEFT_TRY(option_command_find(given != NULL ? option_catalog_of(given) : app_catalog(), "train", &train));
     WEFT_TRY(WEFT_NEW_ZERO(model, 1, WEFT_MEM_GENERAL));
     return option_create(train, &(*model)->known);
 }
@@ -496,7 +515,7 @@ weft_status saved_model_open_weights(const char *path, const weft_options *given
     WEFT_TRY(create(given, model));
     WEFT_TRY(read_model(*model, path, given, true));
     WEFT_TRY(name_classes(*model));
-    return show_scaling(*model, kind_of(*model, given));
+    return given != NULL ? show_scaling(*model, kind_of(*model, given)) : WEFT_OK;
 }
 
 bool saved_model_agrees(const saved_model *model, const weft_options *options)
