@@ -491,7 +491,8 @@ weft_status transport_mpi_create(transport **out)
     *out = NULL;
     MPI_Finalized(&finalised);
     WEFT_CHECK(!finalised, WEFT_ERR_LAUNCH,
-               "MPI has ended already: keep one communicator until the end of the program");
+               "MPI has ended already, and starts once a program: hold a context open around all calls "
+               "(weft_context_create), or start and end MPI in the program itself");
     MPI_Initialized(&initialised);
     if (!initialised) {
         prefer_eager_tcp();

@@ -5,6 +5,7 @@
  */
 #include <stdio.h>
 
+#include <weft/context.h>
 #include <weft/options.h>
 #include <weft/predictor.h>
 #include <weft/trainer.h>
@@ -76,14 +77,28 @@ static weft_status list_weights(const char *folder)
     return status;
 }
 
+/* A launcher's MPI ends with the last context, and starts once: one that is open holds it from call to call. */
+static weft_status open_context(weft_context **context)
+{
+    const char *const wanted[PAIRS][2] = {{"quiet", "on"}};
+    weft_options *options = NULL;
+    weft_status status = make("train", wanted, &options);
+    status = status == WEFT_OK ? weft_context_create(options, context) : status;
+    weft_options_destroy(options);
+    return status;
+}
+
 int main(int argc, char **argv)
 {
     const char *folder = argc > 1 ? argv[1] : "example-predict";
-    weft_status status = train(folder);
+    weft_context *context = NULL;
+    weft_status status = open_context(&context);
+    status = status == WEFT_OK ? train(folder) : status;
     status = status == WEFT_OK ? predict(folder) : status;
     status = status == WEFT_OK ? list_weights(folder) : status;
     if (status != WEFT_OK) {
         fprintf(stderr, "04_predict: %s\n", weft_error_message());
     }
+    weft_context_destroy(context);
     return (int)status;
 }

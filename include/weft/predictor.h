@@ -11,6 +11,9 @@
  *     }
  *     weft_answers_destroy(answers);
  *
+ * A program that calls more than one of weft_train and weft_predict under a launcher holds a weft_context open around
+ * all of them (weft/context.h): MPI cannot start a second time. docs/examples/04_predict.c shows it.
+ *
  * Nothing goes to standard output; the log is on stderr (option quiet silences it).
  */
 #ifndef WEFT_PREDICTOR_H

@@ -15,6 +15,7 @@
 
 #include "base/option_words.h"
 #include "base/status.h"
+#include "io/name_list.h"
 #include "table/column.h"
 #include "table/sparse_block.h"
 #include "table/words.h"
@@ -85,11 +86,16 @@ typedef enum table_absent { TABLE_ABSENTS(CHOICE_VALUE) } table_absent;
 
 typedef enum table_sparse_choice { TABLE_SPARSES(CHOICE_VALUE) } table_sparse_choice;
 
+enum { TABLE_READS = 2 }; /* lists of the columns that a model reads */
+
 /* What a caller may say about columns; every text may be NULL. Lists are separated by commas. */
 typedef struct table_request {
     const char *target, *weight, *group, *split,
         *order;                              /* name of a column, or its number from 1 if no column has that name */
     const char *category, *id, *real, *drop; /* lists of names or numbers */
+    const char *learned; /* name of the target that a trained model learned: it is the target where `target` names none,
+                            and if there is no such column, none is; NULL: a name may tell (io/text/text_header.h) */
+    const name_list *reads[TABLE_READS]; /* columns that a trained model reads, which are no target; NULL: none */
     const char *missing; /* list of words that mean "no value" beside the empty cell; NULL: TABLE_MISSING_WORDS */
     const char *format;  /* name of a reader; NULL or "auto": recognised by the file */
     table_header header;
@@ -115,10 +121,11 @@ void schema_free(table_schema *schema);
 
 /* Gives columns the roles and kinds that the request names, then finds a target and a split by their names where the
  * request names none (io/text/text_header.h). `path` is for messages. WEFT_ERR_USAGE: no such column, with the nearest
- * name; a column with two roles. WEFT_ERR_DATA: two columns have one name. */
+ * name; a column with two roles; a target that the model reads. WEFT_ERR_DATA: two columns have one name. */
 weft_status schema_apply(const char *path, const table_request *request, bool named, table_schema *schema);
-/* What can be asked of a store, whose columns have kinds and roles already: to leave some out. WEFT_ERR_USAGE: another
- * target than the store's. */
+/* What can be asked of a store, whose columns have kinds and roles already: to leave some out, and to take what a model
+ * learned for the target, and not what it reads. WEFT_ERR_USAGE: another target than the store's, or one that the model
+ * reads. */
 weft_status schema_apply_stored(const char *path, const table_request *request, table_schema *schema);
 void schema_add_tally(table_tally *sum, const table_tally *other);
 /* The part that a word of a split means: 0 train, 1 valid, 2 test, TABLE_NO_SPLIT none; -1: it is no such word. */

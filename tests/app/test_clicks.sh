@@ -141,6 +141,25 @@ assert 0.55 < whole < 1, whole
 assert told is None or abs(told - whole) < 0.1
 PY
 
+# A column that is called a target and is an input of the model is no target; the model's own is found without being named.
+awk -F, -v OFS=, 'NR == 1 { print $0, "y"; next } { print $0, 1 - $5 }' clicks.csv >named.csv
+ok "$weft" train --data named.csv "${how[@]}" --model lr --epochs 1 --run-dir named
+ok "$weft" eval --checkpoint named --data named.csv --target click
+mv out asked.out
+for run in "" "ranks 2"; do
+    ok $run "$weft" eval --checkpoint named --data named.csv
+    grep -q "column 'click' is the target, as the model learned it" err || fail "another target: $(cat err)"
+done
+ok "$weft" eval --checkpoint named --data named.csv
+cmp out asked.out || fail "scores without --target are not those with it"
+cut -d, -f1-4,6 named.csv >no-click.csv
+ok "$weft" eval --checkpoint named --data no-click.csv
+grep -q "no labels" err || fail "an input of the model is its target: $(cat err)"
+refused 2 "the model reads column 'y'" "$weft" eval --checkpoint named --data named.csv --target y
+ok "$weft" convert no-click.csv --target y --category item --out named.weft
+ok "$weft" eval --checkpoint named --data named.weft
+grep -q "no labels" err || fail "the target of a store is an input of the model: $(cat err)"
+
 # ---- a file for other programs ----
 ok "$weft" export first --out first.safetensors
 ok "$weft" export first --out first.npy

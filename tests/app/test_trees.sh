@@ -71,6 +71,16 @@ cmp one/model.json two/model.json || fail "a resumed run has other trees"
 ok mpirun --oversubscribe --bind-to none -np 2 "$weft" predict --data asked.csv --checkpoint one --out asked --quiet --contributions
 ok "$weft" train --data numbers.csv --target kind "${how[@]}" --leaves 6 --run-dir kinds
 ok "$weft" predict --data numbers.csv --target kind --checkpoint kinds --out kinds-out --quiet
+# A column that is called a target and is an input of the model is no target; the model's own is found without being named.
+sed '1s/target/click/; 1s/$/,y/; 2,$s/$/,1/; 3s/,1$/,0/' mixed.csv >named.csv
+ok "$weft" train --data named.csv --target click "${how[@]}" --run-dir named
+ok "$weft" predict named named.csv --out named-out
+grep -q "column 'click' is the target, as the model learned it" err || fail "another target: $(cat err)"
+cut -d, -f1-3,5 named.csv >no-click.csv
+ok "$weft" predict named no-click.csv --out no-click-out
+grep -q "no labels" err || fail "an input of the model is its target: $(cat err)"
+cmp named-out/probabilities.npy no-click-out/probabilities.npy || fail "answers without the target are others"
+refused 2 "the model reads column 'y'" "$weft" eval --checkpoint named --data named.csv --target y
 cat >walk.py <<'PY'
 import csv, json, math, sys
 import numpy as np

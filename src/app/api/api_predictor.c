@@ -127,21 +127,12 @@ struct weft_weights {
     saved_model *model;
 };
 
-static weft_status open_weights(const char *path, weft_weights *weights)
-{
-    weft_options *given = NULL;
-    WEFT_TRY(weft_options_create("train", &given));
-    const weft_status status = saved_model_open_weights(path, given, &weights->model);
-    option_destroy(given);
-    return status;
-}
-
 weft_status weft_weights_open(const char *path, weft_weights **weights)
 {
     weft_weights *made = NULL;
     *weights = NULL;
     WEFT_TRY(WEFT_NEW_ZERO(&made, 1, WEFT_MEM_GENERAL));
-    const weft_status status = open_weights(path, made);
+    const weft_status status = saved_model_open_weights(path, NULL, &made->model);
     if (status != WEFT_OK) {
         weft_weights_destroy(made);
         return status;

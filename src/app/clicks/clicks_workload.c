@@ -106,6 +106,8 @@ static weft_status read_options(workload *work, click_rows_options *options)
         WEFT_TRY(click_names_parse(FLAG_CLICK_COLUMNS, columns, &job->field_name, &job->number_name));
         options->fields = &job->field_name;
         options->numbers = &job->number_name;
+        options->request.reads[0] = options->fields;
+        options->request.reads[1] = options->numbers;
     }
     return ask_words(job, &options->request);
 }

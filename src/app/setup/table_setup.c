@@ -6,8 +6,11 @@
 
 table_request app_table_request(const weft_options *options)
 {
+    const char *target = option_text(options, OPT_TARGET);
+    const bool learned = option_source_of(options, OPT_TARGET) == OPTION_DATA; /* nobody asks: a saved model knows */
     return (table_request){
-        .target = option_text(options, OPT_TARGET),
+        .target = learned ? NULL : target,
+        .learned = learned ? target : NULL,
         .weight = option_text(options, OPT_WEIGHT_COLUMN),
         .group = option_text(options, OPT_GROUP_COLUMN),
         .split = option_text(options, OPT_SPLIT_COLUMN),

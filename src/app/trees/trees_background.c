@@ -12,11 +12,12 @@
 static weft_status open_table(const workload *work, const char *path, tree_rows *rows)
 {
     const trees_job *job = work->self;
-    const tree_rows_options options = {.request = app_table_request(work->context->options),
-                                       .column = job->facts.column,
-                                       .columns = job->facts.column != NULL ? job->facts.columns : 0,
-                                       .trained = true};
+    tree_rows_options options = {.request = app_table_request(work->context->options),
+                                 .column = job->facts.column,
+                                 .columns = job->facts.column != NULL ? job->facts.columns : 0,
+                                 .trained = true};
     weft_comm *comm = work->context->comm;
+    options.request.reads[0] = &job->reads;
     WEFT_TRY(tree_rows_open(comm, &path, 1, &options, rows));
     WEFT_CHECK(rows->data.columns == job->forest.columns, WEFT_ERR_DATA, "%s: has %d columns, and the model reads %d",
                path, rows->data.columns, job->forest.columns);

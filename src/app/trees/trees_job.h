@@ -27,6 +27,7 @@ typedef struct trees_job {
     int best;            /* trees of the best evaluation so far */
     double binning;      /* seconds in which columns were cut into bins */
     forest_facts facts;  /* of a trained model; else none */
+    name_list reads;     /* names of its columns, which are those of facts */
     float *margin;       /* [rows, forest.outputs] by `forest`; NULL: not made yet */
     float *shares;       /* [rows, outputs of the job, columns + 1] of an explanation; NULL: none was asked for */
     weft_tensor answers; /* [rows, outputs of the job] */

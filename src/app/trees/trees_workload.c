@@ -88,6 +88,8 @@ static weft_status trees_open(workload *work, const char *folder)
                                  .column = job->facts.column,
                                  .columns = job->facts.column != NULL ? job->facts.columns : 0,
                                  .trained = work->trained};
+    job->reads = (name_list){job->facts.column, options.columns};
+    options.request.reads[0] = &job->reads;
     WEFT_TRY(trees_plan_room(work, &options.request));
     activity_begin(ACTIVITY_LOAD);
     const weft_status status = tree_rows_open(work->context->comm, places.path, places.paths, &options, &job->rows);

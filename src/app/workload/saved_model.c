@@ -17,14 +17,16 @@
 #include "base/log.h"
 #include "io/json.h"
 #include "io/text/path_name.h"
+#include "table/table_options.def"
 #include "train/checkpoint/checkpoint.h"
 
 enum { JSON_MAX = 1 << 20 };
 
 /* What makes a model what it is, whatever its kind: every form of it records these options, and a command may not
- * contradict them. The exception is the split of the data that it was trained on, which is taken where nobody asks for
- * another. */
-static const option_id recorded_of_all[] = {OPT_MODEL, OPT_LOSS, OPT_METRIC, OPT_SPLIT_INDEX, OPTION_NONE};
+ * contradict them. The exceptions are the split and the target of the data that it was trained on, which are taken of
+ * other data where nobody asks for others. */
+static const option_id recorded_of_all[] = {OPT_MODEL, OPT_LOSS, OPT_METRIC, OPT_SPLIT_INDEX, OPT_TARGET, OPTION_NONE};
+static const option_id taken_of_data[] = {OPT_SPLIT_INDEX, OPT_TARGET, OPTION_NONE};
 
 enum { RECORDED_MAX = 64 /* with the end of the list */ };
 
@@ -77,10 +79,15 @@ static bool same_value(const weft_options *a, const weft_options *b, option_id i
 
 /* ---- descriptions ---- */
 
-/* The first split is what all data have: a model of it asks for nothing. */
+static bool is_of_data(option_id id)
+{
+    return option_id_listed(taken_of_data, id);
+}
+
+/* The first split is what all data have, and no target is named: a model of these asks for nothing. */
 static weft_status note(saved_model *model, const char *origin, option_id id, const char *text)
 {
-    if (id == OPT_SPLIT_INDEX && strcmp(text, option_row_in(model->known, id)->default_text) == 0) {
+    if (is_of_data(id) && strcmp(text, option_row_in(model->known, id)->default_text) == 0) {
         return WEFT_OK;
     }
     weft_status status = option_assign(model->known, option_row_in(model->known, id)->name, text);
@@ -102,10 +109,10 @@ static weft_status note_loss(saved_model *model, const char *origin, const json_
     return note(model, origin, OPT_LOSS, classes->integer > 0 ? "xent" : "bce");
 }
 
-/* The kind that is known, or else asked for. */
+/* The kind that is known, or else asked for. given: NULL where nobody asks. */
 static const workload_ops *kind_of(const saved_model *model, const weft_options *given)
 {
-    return workload_of(option_is_set(model->known, OPT_MODEL) ? model->known : given);
+    return workload_of(given == NULL || option_is_set(model->known, OPT_MODEL) ? model->known : given);
 }
 
 /* A caller who wants the weights alone is told of the scaling of their inputs. */
@@ -181,13 +188,32 @@ static weft_status describe_by_metadata(saved_model *model, const safetensors_fi
 
 /* ---- weights ---- */
 
+/* All arrays but those of keys, under the names that they have in the file. */
+static weft_status read_numbers(saved_model *model, safetensors_file *file)
+{
+    for (int i = 0; i < safetensors_count(file); ++i) {
+        const safetensors_entry *entry = safetensors_entry_at(file, i);
+        float *values = NULL;
+        if (strchr(entry->dtype, 'F') != NULL) {
+            WEFT_TRY(weights_add(&model->weights, model->path, entry->name, entry->dims, entry->shape, &values));
+            WEFT_TRY(safetensors_read_f32(file, i, values));
+        }
+    }
+    return WEFT_OK;
+}
+
 /* After the description, which may name the kind. */
 static weft_status read_named(saved_model *model, safetensors_file *file, const weft_options *given)
 {
+    const char *told = given == NULL ? safetensors_metadata(file, "weft.model") : NULL;
+    WEFT_TRY(told != NULL ? note(model, model->path, OPT_MODEL, told) : WEFT_OK);
     const workload_ops *ops = kind_of(model, given);
+    if (ops->read_named == NULL && given == NULL) {
+        return read_numbers(model, file);
+    }
     WEFT_CHECK(ops->read_named != NULL, WEFT_ERR_DATA, "%s: safetensors files hold no models on %s", model->path,
                ops->field);
-    return ops->read_named(file, model, given);
+    return ops->read_named(file, model, given != NULL ? given : model->known);
 }
 
 static weft_status read_safetensors(saved_model *model, const weft_options *given, bool alone)
@@ -422,7 +448,7 @@ static weft_status check_given(const saved_model *model, const weft_options *giv
     for (int i = 0; i < list.count; ++i) {
         option_id id = list.id[i];
         const char *name = name_of(model, id);
-        bool asked = id != OPT_SPLIT_INDEX && option_applies(option_command_of(given), id) && option_is_set(given, id);
+        bool asked = !is_of_data(id) && option_applies(option_command_of(given), id) && option_is_set(given, id);
         WEFT_CHECK(!asked || !option_is_set(model->known, id) || same_value(given, model->known, id), WEFT_ERR_USAGE,
                    "--%s %s (%s): %s was made with %s %s: leave --%s out", name, option_value_text(given, id),
                    option_source_text(option_source_of(given, id)), model->path, name,
@@ -444,7 +470,7 @@ weft_status saved_model_show(saved_model *model, option_id id, const char *text)
 static weft_status create(const weft_options *given, saved_model **model)
 {
     const option_command *train = NULL;
-    WEFT_TRY(option_command_find(option_catalog_of(given), "train", &train));
+    WEFT_TRY(option_command_find(given != NULL ? option_catalog_of(given) : app_catalog(), "train", &train));
     WEFT_TRY(WEFT_NEW_ZERO(model, 1, WEFT_MEM_GENERAL));
     return option_create(train, &(*model)->known);
 }
@@ -489,7 +515,7 @@ weft_status saved_model_open_weights(const char *path, const weft_options *given
     WEFT_TRY(create(given, model));
     WEFT_TRY(read_model(*model, path, given, true));
     WEFT_TRY(name_classes(*model));
-    return show_scaling(*model, kind_of(*model, given));
+    return given != NULL ? show_scaling(*model, kind_of(*model, given)) : WEFT_OK;
 }
 
 bool saved_model_agrees(const saved_model *model, const weft_options *options)
@@ -497,7 +523,7 @@ bool saved_model_agrees(const saved_model *model, const weft_options *options)
     const record_list list = recorded();
     for (int i = 0; i < list.count; ++i) {
         const option_id id = list.id[i];
-        if (id != OPT_SPLIT_INDEX && !is_of_inputs(id) && option_is_set(model->known, id) &&
+        if (!is_of_data(id) && !is_of_inputs(id) && option_is_set(model->known, id) &&
             !same_value(model->known, options, id)) {
             return false;
         }
@@ -543,17 +569,16 @@ weft_status saved_model_options(const saved_model *model, const weft_options *gi
 {
     weft_status status = WEFT_OK;
     const option_command *train = option_command_of(model->known);
-    const bool other_split =
-        option_applies(option_command_of(given), OPT_SPLIT_INDEX) && option_is_set(given, OPT_SPLIT_INDEX);
     WEFT_TRY(option_create(train, options));
     for (int i = 0; i < option_count(given); ++i) {
         const option_id id = option_at(given, i);
         bool known = is_recorded(id) && option_is_set(model->known, id);
-        if (id == OPT_SPLIT_INDEX && known && !other_split) { /* no wish: the data may have fewer */
+        const bool other = option_applies(option_command_of(given), id) && option_is_set(given, id);
+        if (is_of_data(id) && known && !other) { /* no wish: the data may have no such */
             WEFT_TRY_GOTO(option_decide(*options, id, option_value_text(model->known, id)), status, done);
             continue;
         }
-        known = known && id != OPT_SPLIT_INDEX;
+        known = known && !is_of_data(id);
         const weft_options *from = known ? model->known : given;
         if (option_applies(train, id) && option_applies(option_command_of(from), id) && option_is_set(from, id) &&
             option_allowed_from(id, OPTION_FILE)) {

@@ -40,8 +40,8 @@ typedef struct saved_model {
 weft_status saved_model_open(const char *path, const weft_options *given, saved_model **model);
 /* Reads the weights, the names of their classes, and how the inputs of their model were scaled (inputs of its workload,
  * weights.moments); descriptions beyond that are left out, but `known` also holds what names of another
- * program tell. given: options of the command train; --model says whose names the file may have. Codes and ownership
- * are those of saved_model_open. */
+ * program tell. given: options of the command train; --model says whose names the file may have; NULL: the file alone
+ * says it, and nothing is checked of inputs. Codes and ownership are those of saved_model_open. */
 weft_status saved_model_open_weights(const char *path, const weft_options *given, saved_model **model);
 void saved_model_close(saved_model *model); /* NULL is allowed */
 

@@ -97,11 +97,9 @@ static weft_status fail_no_column(const char *path, const table_schema *schema, 
     return status;
 }
 
-/* The column of an exact name, else of one that differs in case, blanks and marks, else of a number from 1; -1:
- * none. */
-static int64_t column_of(const table_schema *schema, const char *word)
+/* The column of an exact name, else of one that differs in case, blanks and marks; -1: none. */
+static int64_t column_named(const table_schema *schema, const char *word)
 {
-    char *end;
     for (int64_t j = 0; j < schema->count; j++) {
         if (strcmp(schema->field[j].name, word) == 0) {
             return j;
@@ -111,6 +109,17 @@ static int64_t column_of(const table_schema *schema, const char *word)
         if (text_same_name(schema->field[j].name, word)) {
             return j;
         }
+    }
+    return -1;
+}
+
+/* The column of a name, else of a number from 1; -1: none. */
+static int64_t column_of(const table_schema *schema, const char *word)
+{
+    char *end;
+    const int64_t named = column_named(schema, word);
+    if (named >= 0) {
+        return named;
     }
     const long long number = strtoll(word, &end, 10);
     return *word != '\0' && *end == '\0' && number >= 1 && number <= schema->count ? number - 1 : -1;
@@ -208,12 +217,47 @@ static weft_status check_names(const char *path, const table_schema *schema)
     return status;
 }
 
-/* The one column whose name means a role; two such columns are none. */
-static int64_t named_column(const table_schema *schema, text_role role)
+/* Is it a column that a trained model reads? */
+static bool is_read(const table_request *request, const table_field *field)
+{
+    for (int k = 0; k < TABLE_READS; k++) {
+        const name_list *names = request->reads[k];
+        for (int64_t i = 0; names != NULL && i < names->count; i++) {
+            if (strcmp(names->text[i], field->name) == 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* A score of an answer against what it was made of says nothing. */
+static weft_status check_target(const char *path, const table_request *request, const table_schema *schema)
+{
+    char name[96];
+    const int64_t target = schema_find(schema, TABLE_TARGET);
+    WEFT_CHECK(target < 0 || !is_read(request, &schema->field[target]), WEFT_ERR_USAGE,
+               "%s: " FLAG_TARGET
+               ": the model reads %s, which is no target for it: name another column, or leave " FLAG_TARGET " out",
+               path, schema_say(schema, target, name));
+    return WEFT_OK;
+}
+
+/* The column that a trained model learned to predict; -1: there is none. */
+static int64_t learned_column(const table_request *request, const table_schema *schema)
+{
+    const int64_t column = request->learned != NULL ? column_named(schema, request->learned) : -1;
+    const table_field *field = column >= 0 ? &schema->field[column] : NULL;
+    return field != NULL && field->role == TABLE_FEATURE && !is_read(request, field) ? column : -1;
+}
+
+/* The one column whose name means a role, of those that no model reads; two such columns are none. */
+static int64_t named_column(const table_request *request, const table_schema *schema, text_role role)
 {
     int64_t column = -1;
     for (int64_t j = 0; j < schema->count; j++) {
-        if (schema->field[j].role == TABLE_FEATURE && text_name_is(schema->field[j].name, role)) {
+        const table_field *field = &schema->field[j];
+        if (field->role == TABLE_FEATURE && text_name_is(field->name, role) && !is_read(request, field)) {
             if (column >= 0) {
                 return -1;
             }
@@ -223,24 +267,38 @@ static int64_t named_column(const table_schema *schema, text_role role)
     return column;
 }
 
+static void find_target(const char *path, const table_request *request, table_schema *schema)
+{
+    const bool learned = request->learned != NULL;
+    const int64_t target = learned ? learned_column(request, schema) : named_column(request, schema, TEXT_LABEL);
+    if (schema_find(schema, TABLE_TARGET) >= 0) {
+        return;
+    }
+    if (target >= 0) {
+        schema->field[target].role = TABLE_TARGET;
+        log_info("%s: column '%.64s' is the target, %s", path, schema->field[target].name,
+                 learned ? "as the model learned it" : "by its name");
+    } else if (learned) {
+        log_info("%s: has no column '%.64s', which the model learned: no row has a label; " FLAG_TARGET
+                 " names another column",
+                 path, request->learned);
+    }
+}
+
 static void find_by_names(const char *path, const table_request *request, table_schema *schema)
 {
-    const int64_t target = named_column(schema, TEXT_LABEL);
-    if (schema_find(schema, TABLE_TARGET) < 0 && target >= 0) {
-        schema->field[target].role = TABLE_TARGET;
-        log_info("%s: column '%.64s' is the target, by its name", path, schema->field[target].name);
-    }
-    const int64_t split = named_column(schema, TEXT_SPLIT);
+    find_target(path, request, schema);
+    const int64_t split = named_column(request, schema, TEXT_SPLIT);
     if ((request->split == NULL || request->split[0] == '\0') && split >= 0 &&
         schema->field[split].kind == TABLE_UNSEEN) {
         schema->field[split].maybe_split = true;
     }
-    const int64_t weight = named_column(schema, TEXT_WEIGHT);
+    const int64_t weight = named_column(request, schema, TEXT_WEIGHT);
     if (schema_find(schema, TABLE_WEIGHT) < 0 && weight >= 0) {
         log_warn("%s: column '%.64s' is a feature; if it weighs the rows, say " FLAG_WEIGHT_COLUMN " %.64s", path,
                  schema->field[weight].name, schema->field[weight].name);
     }
-    const int64_t id = named_column(schema, TEXT_ID);
+    const int64_t id = named_column(request, schema, TEXT_ID);
     if (id >= 0) {
         log_warn("%s: column '%.64s' is a feature; if it only names the rows, say " FLAG_DROP " %.64s", path,
                  schema->field[id].name, schema->field[id].name);
@@ -278,6 +336,15 @@ weft_status schema_apply_stored(const char *path, const table_request *request, 
                    "%s: " FLAG_TARGET
                    " %s: the store was made with %s for a target: weft convert makes one with another",
                    path, request->target, stored < 0 ? "no column" : schema->field[stored].name);
+        return check_target(path, request, schema);
+    }
+    target = learned_column(request, schema);
+    if (stored >= 0 && (target >= 0 || is_read(request, &schema->field[stored]))) {
+        schema->field[stored].role = TABLE_FEATURE;
+    }
+    if (target >= 0) {
+        schema->field[target].role = TABLE_TARGET;
+        log_info("%s: column '%.64s' is the target, as the model learned it", path, schema->field[target].name);
     }
     return WEFT_OK;
 }
@@ -288,6 +355,7 @@ weft_status schema_apply(const char *path, const table_request *request, bool na
     WEFT_TRY(named ? check_names(path, schema) : WEFT_OK);
     WEFT_TRY(give_list(path, schema, FLAG_DROP, request->drop, TABLE_UNSEEN, TABLE_DROPPED));
     WEFT_TRY(give_role(path, schema, FLAG_TARGET, request->target, TABLE_TARGET));
+    WEFT_TRY(check_target(path, request, schema));
     WEFT_TRY(give_role(path, schema, FLAG_WEIGHT_COLUMN, request->weight, TABLE_WEIGHT));
     WEFT_TRY(give_role(path, schema, FLAG_GROUP_COLUMN, request->group, TABLE_GROUP));
     WEFT_TRY(give_role(path, schema, FLAG_SPLIT_COLUMN, request->split, TABLE_SPLIT_OF));

@@ -8,6 +8,7 @@
 #include "weft/graph.h"
 #include "weft/options.h"
 #include "weft/partition.h"
+#include "weft/predictor.h"
 #include "weft/trainer.h"
 
 enum { N = 60, FEATURES = 3, SPLITS = 2 };
@@ -396,6 +397,30 @@ static void training_returns_its_figures(void **state)
     weft_options_destroy(options);
 }
 
+/* Weights need no check of their inputs, whatever kind the model is. */
+static void weights_of_clicks_open(void **state)
+{
+    weft_train_result result;
+    weft_weights *weights = NULL;
+    const int64_t *shape = NULL;
+    weft_options *options = training(state, "synth:clicks,rows=2k,ids=100,fields=2,numbers=3", "clicks");
+    ASSERT_OK(weft_options_set(options, "model", "lr"));
+    ASSERT_OK(weft_options_set(options, "epochs", "1"));
+    ASSERT_OK(train_silently(state, options, &result));
+    ASSERT_OK(weft_weights_open(result.run_dir, &weights));
+    int found = 0;
+    for (int i = 0; i < weft_weights_count(weights); ++i) {
+        if (strcmp(weft_weights_name(weights, i), "linear.numbers") == 0) {
+            assert_int_equal(weft_weights_shape(weights, i, &shape), 1);
+            assert_int_equal(shape[0], 3);
+            ++found;
+        }
+    }
+    assert_int_equal(found, 1);
+    weft_weights_destroy(weights);
+    weft_options_destroy(options);
+}
+
 /* What the watch of a training saw. */
 typedef struct seen {
     int64_t epochs, stop_after;
@@ -507,11 +532,12 @@ static void failing_allocations_are_survived(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(options_take_names_and_texts),      cmocka_unit_test(config_files_give_way_to_the_program),
-        cmocka_unit_test(a_context_knows_its_place),         cmocka_unit_test(what_is_written_is_read_back),
-        cmocka_unit_test(wrong_arrays_are_refused),          cmocka_unit_test(partitions_are_what_they_report),
-        cmocka_unit_test(training_returns_its_figures),      cmocka_unit_test(training_failures_return),
-        cmocka_unit_test(a_watch_hears_of_epochs_and_stops), cmocka_unit_test(failing_allocations_are_survived),
+        cmocka_unit_test(options_take_names_and_texts),     cmocka_unit_test(config_files_give_way_to_the_program),
+        cmocka_unit_test(a_context_knows_its_place),        cmocka_unit_test(what_is_written_is_read_back),
+        cmocka_unit_test(wrong_arrays_are_refused),         cmocka_unit_test(partitions_are_what_they_report),
+        cmocka_unit_test(training_returns_its_figures),     cmocka_unit_test(training_failures_return),
+        cmocka_unit_test(weights_of_clicks_open),           cmocka_unit_test(a_watch_hears_of_epochs_and_stops),
+        cmocka_unit_test(failing_allocations_are_survived),
     };
     return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
 }
