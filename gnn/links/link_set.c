@@ -318,7 +318,7 @@ static weft_status settle_own(const char *folder, const link_pairs *valid, const
     WEFT_CHECK(!given || (both && all), WEFT_ERR_DATA,
                "%s: valid.npz and test.npz differ in having negatives: both have edge_neg, or target_node_neg, or none",
                folder);
-    *own = given ? valid->own + test->own : *own;
+    *own = given ? (valid->own > test->own ? valid->own : test->own) : *own;
     return WEFT_OK;
 }
 

@@ -1,7 +1,7 @@
 /*
  * io/protobuf.h: messages of Protocol Buffers, written: fields one behind the other, in memory that grows. A field is a
- * key (its number and how it is written), then a number of variable length, four or eight bytes, or a length and that many
- * bytes; an inner message is such bytes. https://protobuf.dev/programming-guides/encoding
+ * key (its number and how it is written), then a number of variable length, four or eight bytes, or a length and that
+ * many bytes; an inner message is such bytes. https://protobuf.dev/programming-guides/encoding
  *
  *      protobuf m = {.size = 0};
  *      protobuf_int(&m, 1, 8);
