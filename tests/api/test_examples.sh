@@ -53,7 +53,8 @@ for name in $(sed -n 's/^\(.*\):.*begins with.*/\1/p' 04.out); do
     python3 -m zipfile -l asked/weights.npz | grep -q "^$name.npy " || fail "04_predict: $name is not in weights.npz"
 done
 if command -v mpirun >/dev/null; then # MPI starts once, and serves the training and the answers
-    mpirun --oversubscribe -np 1 "$examples/04_predict" launched >launched.out 2>04.err || fail "04_predict, launched: $(cat 04.err)"
+    ASAN_OPTIONS=detect_leaks=0 ranks 1 "$examples/04_predict" launched >launched.out 2>04.err || # MPI's own leaks are not the question
+        fail "04_predict, launched: $(cat 04.err)"
     cmp 04.out launched.out || fail "04_predict, launched, says something else"
 fi
 "$examples/04_predict" /dev/null/x 2>04.err && fail "04_predict: a folder that cannot be"
