@@ -102,21 +102,6 @@ static click_dots dots_of(const dots_part *part, const click_pass *pass, const w
                         .scratch = part->scratch.data};
 }
 
-static float *scratch_of(const click_dots *dots, int thread)
-{
-    return dots->scratch + thread * click_dots_scratch(dots->vectors, dots->width);
-}
-
-static void run_dots(const void *args, int64_t begin, int64_t end, int thread)
-{
-    click_kernels_get()->dots(args, begin, end, scratch_of(args, thread));
-}
-
-static void run_dots_backward(const void *args, int64_t begin, int64_t end, int thread)
-{
-    click_kernels_get()->dots_backward(args, begin, end, scratch_of(args, thread));
-}
-
 static weft_status dots_forward(void *self, const click_pass *pass)
 {
     dots_part *part = self;
@@ -129,7 +114,7 @@ static weft_status dots_forward(void *self, const click_pass *pass)
     }
     const click_dots dots = dots_of(part, pass, &first, &(weft_tensor){.data = NULL});
     activity_begin(ACTIVITY_INTERACT);
-    click_each_sample(part->hal, pass->samples, run_dots, &dots);
+    click_dots_forward(part->hal, pass->samples, &dots);
     activity_end(ACTIVITY_INTERACT);
     const weft_tensor y = tensor_view(&part->y, 0, pass->samples, 0, part->y.cols);
     return click_mlp_forward(&part->top, pass, &y);
@@ -148,7 +133,7 @@ static weft_status dots_backward(void *self, const click_pass *pass, double beta
     const weft_tensor dfirst = first ? click_mlp_dlast(&part->bottom, pass->samples) : none;
     const click_dots dots = dots_of(part, pass, &y_first, &dfirst);
     activity_begin(ACTIVITY_INTERACT);
-    click_each_sample(part->hal, pass->samples, run_dots_backward, &dots);
+    click_dots_backward(part->hal, pass->samples, &dots);
     activity_end(ACTIVITY_INTERACT);
     return first ? click_mlp_backward(&part->bottom, pass, 0.0, NULL) : WEFT_OK;
 }

@@ -28,3 +28,28 @@ void click_each_sample(const weft_hal *hal, int64_t samples,
         run(args, own.begin, own.end, thread);
     }
 }
+
+static float *scratch_of(const click_dots *dots, int thread)
+{
+    return dots->scratch + thread * click_dots_scratch(dots->vectors, dots->width);
+}
+
+static void run_dots(const void *args, int64_t begin, int64_t end, int thread)
+{
+    click_kernels_get()->dots(args, begin, end, scratch_of(args, thread));
+}
+
+static void run_dots_backward(const void *args, int64_t begin, int64_t end, int thread)
+{
+    click_kernels_get()->dots_backward(args, begin, end, scratch_of(args, thread));
+}
+
+void click_dots_forward(const weft_hal *hal, int64_t samples, const click_dots *dots)
+{
+    click_each_sample(hal, samples, run_dots, dots);
+}
+
+void click_dots_backward(const weft_hal *hal, int64_t samples, const click_dots *dots)
+{
+    click_each_sample(hal, samples, run_dots_backward, dots);
+}

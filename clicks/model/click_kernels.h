@@ -84,3 +84,7 @@ int64_t click_dots_scratch(int64_t vectors, int64_t width);
 /* Calls run(args, begin, end, thread) on this many threads with equal shares of the samples. */
 void click_each_sample(const weft_hal *hal, int64_t samples,
                        void (*run)(const void *args, int64_t begin, int64_t end, int thread), const void *args);
+
+/* The kernels dots and dots_backward on all samples. */
+void click_dots_forward(const weft_hal *hal, int64_t samples, const click_dots *dots);
+void click_dots_backward(const weft_hal *hal, int64_t samples, const click_dots *dots);

@@ -125,21 +125,6 @@ static click_dots dots_of(const net_node *node, const weft_tensor *in)
                         .scratch = node->scratch.data};
 }
 
-static float *scratch_of(const click_dots *dots, int thread)
-{
-    return dots->scratch + thread * click_dots_scratch(dots->vectors, dots->width);
-}
-
-static void run_dots(const void *args, int64_t begin, int64_t end, int thread)
-{
-    click_kernels_get()->dots(args, begin, end, scratch_of(args, thread));
-}
-
-static void run_dots_backward(const void *args, int64_t begin, int64_t end, int thread)
-{
-    click_kernels_get()->dots_backward(args, begin, end, scratch_of(args, thread));
-}
-
 /* ---- concat and add ---------------------------------------------------------------------------------------------- */
 
 /* The columns of a concat that hold input i; of an add all. */
@@ -197,7 +182,7 @@ weft_status net_node_forward(net_node *node, const click_pass *pass, const weft_
         click_each_sample(node->hal, pass->samples, run_fm, &pairs);
         return WEFT_OK;
     case CLICK_NET_DOT:
-        click_each_sample(node->hal, pass->samples, run_dots, &dots);
+        click_dots_forward(node->hal, pass->samples, &dots);
         return WEFT_OK;
     default:
         return join(node, in, y);
@@ -237,7 +222,7 @@ weft_status net_node_backward(net_node *node, const click_pass *pass, const weft
         click_each_sample(node->hal, pass->samples, run_fm_backward, &pairs);
         return WEFT_OK;
     case CLICK_NET_DOT:
-        click_each_sample(node->hal, pass->samples, run_dots_backward, &dots);
+        click_dots_backward(node->hal, pass->samples, &dots);
         return tensor_axpby(1.0, &dz, beta[0], din);
     default:
         return part_again(node, in, dy, beta, din);

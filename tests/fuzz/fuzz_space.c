@@ -23,7 +23,7 @@ static void check_dimension(const space_dimension *dimension)
     }
 }
 
-/* What is settled once stays, and a constraint says the same of it. */
+/* Settling values a second time changes none of them, and constraints allow the same values before and after. */
 static void check_rules(const search_space *space)
 {
     double values[SPACE_DIMENSIONS_MAX] = {0}, again[SPACE_DIMENSIONS_MAX];
