@@ -61,6 +61,25 @@ assert config(rows[said]) == best and abs(mean - sum(scores[best]) / len(scores[
 PY
 refused 2 "to the end" "$weft" tune "${how[@]}" --runs 3 --run-dir no
 
+# Leading configurations train to the end with other seeds, as often as a third of all epochs allows.
+ok "$weft" tune "${how[@]}" --epochs 9 --searcher random --trials 9 --repeat-share 0.4 --run-dir again
+python3 - <<'PY' || fail "leading configurations are not trained again as was asked: $(cat again/summary.csv)"
+import csv, json
+rows = list(csv.DictReader(open("again/summary.csv")))
+first, again = rows[:9], rows[9:]
+room = 0.4 / 0.6 * sum(int(r["epochs"]) for r in first)
+assert len(again) == int(room / 9) >= 1, (len(again), room)
+config = lambda r: (r["model"], r["heads"], r["hidden"], r["lr"])
+ended = {config(r): r for r in first if r["state"] == "complete"}
+for r in again:
+    assert r["state"] == "complete" and config(r) in ended and int(r["seed"]) >= 1, r
+lines = [json.loads(line) for line in open("again/trials.jsonl")]
+assert [l["trial"] for l in lines if l.get("whole")] == [int(r["trial"]) for r in again]
+PY
+cp -r again again-once
+ok "$weft" tune "${how[@]}" --epochs 9 --searcher random --trials 9 --repeat-share 0.4 --run-dir again --resume
+cmp again/trials.jsonl again-once/trials.jsonl || fail "a search that is over trains on"
+
 # Budgets: no part begins when they are spent, and a larger one goes on as if it had been there from the start.
 epochs() { awk -F, 'NR > 1 { s += $3 } END { print s }' "$1/summary.csv"; }
 long=("${how[@]}" --epochs 9 --searcher random)

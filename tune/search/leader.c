@@ -10,7 +10,7 @@
 bool leader_is_due(const searcher *s)
 {
     const int64_t again = (int64_t)(s->desc.repeats * (double)s->desc.trials);
-    return again > 0 && s->history.ended > 1 && s->history.trials >= s->desc.trials - again;
+    return again > 0 && !s->desc.on_request && s->history.ended > 1 && s->history.trials >= s->desc.trials - again;
 }
 
 /* Means and variances of the known configurations, and the places of the two least means. */

@@ -17,6 +17,12 @@ enum { BASE_BYTES = 1 << 16, CANCEL_BYTES = 4096 };
 
 /* ---- the two that decide ----------------------------------------------------------------------------------------- */
 
+/* Trials that pause at rungs and are promoted from them. */
+static bool promotes(sched_kind kind)
+{
+    return kind == SCHED_ASHA || kind == SCHED_PASHA;
+}
+
 searcher_desc desk_searcher(const weft_options *options, int64_t trials, bool repeats)
 {
     const bool grid = option_choice(options, OPT_SEARCHER) == SEARCHER_GRID; /* it has each point once */
@@ -76,8 +82,10 @@ static weft_status open_deciders(const weft_options *o, search_desk *d)
                                  .grace = grace > 0 ? (grace + d->unit - 1) / d->unit : 0,
                                  .reduction = option_int(o, OPT_REDUCTION)};
     WEFT_TRY(sched_open(&schedule, &d->sched));
-    searcher_desc search = desk_searcher(o, d->limit, kind == SCHED_KIND_FIFO);
+    searcher_desc search = desk_searcher(o, d->limit, kind == SCHED_KIND_FIFO || promotes(kind));
+    search.on_request = promotes(kind);
     search.objectives = d->objectives;
+    d->repeat_share = promotes(kind) ? search.repeats : 0.0;
     return searcher_open(d->space, &search, &d->searcher);
 }
 
@@ -470,14 +478,16 @@ static bool are_written(const search_desk *d)
     return true;
 }
 
-/* A configuration for the trial that the scheduler has begun. */
-static weft_status suggest(search_desk *d)
+/* A configuration for the trial that the scheduler has begun. again: a leading one. */
+static weft_status suggest(search_desk *d, bool again)
 {
     double *values = NULL;
     int64_t number = -1;
     WEFT_TRY(WEFT_NEW(&values, d->space->count, WEFT_MEM_SEARCH));
     weft_status status = WEFT_OK;
-    if (d->trials % d->runs != 0) {
+    if (again) {
+        status = searcher_again(d->searcher, values, &number);
+    } else if (d->trials % d->runs != 0) {
         memcpy(values, d->trial[d->trials - 1].values, (size_t)d->space->count * sizeof *values);
         status = searcher_begin(d->searcher, values, &number);
     } else {
@@ -517,18 +527,49 @@ static void check_budget(search_desk *d)
                (d->rank_hours_most > 0.0 && rank_hours(d) >= d->rank_hours_most);
 }
 
+/* Where promotions are over, leading configurations are trained to the end with other seeds, as often as the share of
+ * all epochs that is theirs allows. */
+static bool repeat_is_due(const search_desk *d)
+{
+    int64_t sum = 0, repeats = 0;
+    bool trained = false;
+    for (int i = 0; i < d->trials; ++i) {
+        const sched_trial *t = sched_trial_at(d->sched, i);
+        if (t->state == SCHED_RUNNING && !t->whole) {
+            return false;
+        }
+        trained = trained || t->state == SCHED_COMPLETED;
+        repeats += t->whole;
+        sum += t->whole ? 0 : t->resource;
+    }
+    const double room = d->repeat_share / (1.0 - d->repeat_share) * (double)sum;
+    return trained && (double)((repeats + 1) * sched_desc_of(d->sched)->max_resource) <= room;
+}
+
+/* [out] work: what trains next, which the journal does not have yet. */
+static weft_status choose_work(search_desk *d, sched_work *work)
+{
+    *work = (sched_work){.action = sched_running(d->sched) > 0 ? SCHED_WAIT : SCHED_DONE};
+    check_budget(d);
+    if (d->spent) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(sched_next(d->sched, work));
+    const bool idle = work->action == SCHED_WAIT || work->action == SCHED_DONE;
+    return idle && repeat_is_due(d) ? sched_start_whole(d->sched, work) : WEFT_OK;
+}
+
 /* The scheduler's next order, in the journal. */
 static weft_status decide(search_desk *d, desk_order *order)
 {
-    sched_work work = {.action = sched_running(d->sched) > 0 ? SCHED_WAIT : SCHED_DONE};
+    sched_work work;
     json_writer *json;
-    check_budget(d);
-    WEFT_TRY(d->spent ? WEFT_OK : sched_next(d->sched, &work));
+    WEFT_TRY(choose_work(d, &work));
     *order = (desk_order){.over = work.action == SCHED_DONE, .waits = work.action == SCHED_WAIT};
     if (order->over || order->waits) {
         return WEFT_OK;
     }
-    WEFT_TRY(work.action == SCHED_START ? suggest(d) : WEFT_OK);
+    WEFT_TRY(work.action == SCHED_START ? suggest(d, work.whole) : WEFT_OK);
     if (is_population(d)) {
         WEFT_TRY(population_exchange(d));
         WEFT_TRY(work.action == SCHED_START || work.source >= 0 ? population_explore(d, work.trial, work.source)

@@ -78,6 +78,7 @@ typedef struct search_desk {
     int64_t limit;       /* trials that are begun */
     int64_t unit;        /* epochs between scores, which are the scheduler's resource */
     int64_t runs;        /* trials of each suggested configuration, one after another */
+    double repeat_share; /* of all epochs, in which leading configurations train again once promotions are over */
     int64_t epochs_most; /* budgets, 0: none */
     double rank_hours_most;
     bool spent; /* a budget is: no part begins any more */

@@ -363,12 +363,13 @@ static weft_status search(search_state *s)
     return trained == WEFT_OK ? trained : weft_fail(trained, "%s", why);
 }
 
-/* [out] fits: groups of so many ranks share the ranks evenly, and every node with each other. Collective. */
+/* [out] fits: there is a group of so many ranks, and none has parts of nodes. Ranks behind the last whole group train
+ * smaller parts. Collective. */
 static weft_status check_size(weft_comm *world, int size, bool *fits)
 {
     const int ranks = comm_size(world), node = comm_node_size(world);
-    const bool even = size >= node ? size % node == 0 : node % size == 0;
-    int64_t all = even && size <= ranks && ranks % size == 0;
+    const bool even = node == ranks || (size >= node ? size % node == 0 : node % size == 0);
+    int64_t all = even && size <= ranks;
     WEFT_TRY(comm_allreduce(world, &all, 1, WEFT_DTYPE_I64, COMM_MIN));
     *fits = all != 0;
     return WEFT_OK;
@@ -388,8 +389,8 @@ static weft_status make_teams(search_state *s, int size)
     }
     WEFT_CHECK(!elastic || s->teams > 1, WEFT_ERR_USAGE,
                FLAG_ELASTIC
-               ": %d ranks in groups of %d have no two groups that could train together: start more ranks, "
-               "or leave it out",
+               ": of %d ranks in groups of %d no two groups could train together without parts of a node: start more "
+               "ranks, an even number on each node, or leave it out",
                comm_size(world), size);
     s->group = s->team[0];
     return WEFT_OK;
