@@ -139,10 +139,23 @@ static weft_status name_base(const search_state *s, char *text)
     return WEFT_OK;
 }
 
+/* [out] text: the file's, with a NUL behind; weft_free. */
+static weft_status read_text(const char *path, char **text)
+{
+    file_map map;
+    WEFT_TRY(file_map_open(path, &map));
+    const weft_status status = WEFT_NEW_ZERO(text, map.size + 1, WEFT_MEM_GENERAL);
+    if (status == WEFT_OK) {
+        memcpy(*text, map.data, map.size);
+    }
+    file_map_close(&map);
+    return status;
+}
+
 /* Rank 0. */
 static weft_status open_desk(search_state *s)
 {
-    char path[FILE_PATH_MAX], *base = NULL;
+    char path[FILE_PATH_MAX], *base = NULL, *text = NULL;
     const bool resume = option_flag(s->options, OPT_RESUME);
     WEFT_TRY(file_path(path, "%s/trials.jsonl", s->folder));
     WEFT_CHECK(resume || !file_exists(path), WEFT_ERR_USAGE,
@@ -150,10 +163,12 @@ static weft_status open_desk(search_state *s)
     WEFT_TRY(folder_make(s->folder));
     WEFT_TRY(WEFT_NEW(&base, BASE_BYTES, WEFT_MEM_GENERAL));
     weft_status status = name_base(s, base);
+    status = status == WEFT_OK ? read_text(option_argument(s->options, 0), &text) : status;
+    const desk_subject subject = {.base = base, .text = text};
     status = status == WEFT_OK
-                 ? desk_open(s->options, s->objectives.count, &s->space, s->folder, base, resume, &s->desk)
+                 ? desk_open(s->options, s->objectives.count, &s->space, s->folder, &subject, resume, &s->desk)
                  : status;
-    weft_free(base);
+    WEFT_FREE_ALL(base, text);
     return status;
 }
 
