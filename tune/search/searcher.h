@@ -38,9 +38,10 @@ typedef enum searcher_kind { SEARCHER_KINDS(CHOICE_VALUE) } searcher_kind;
 typedef struct searcher_desc {
     searcher_kind kind;
     uint64_t seed;
-    int64_t trials;  /* the budget; 0: not known, so that nothing is repeated */
-    double repeats;  /* share of the budget, 0 to 0.5, that runs leading configurations again */
-    bool on_request; /* they run again when the caller says so (searcher_again), not in the last trials; the best is that
+    int64_t trials; /* the budget; 0: not known, so that nothing is repeated */
+    double repeats; /* share of the budget, 0 to 0.5, that runs leading configurations again */
+    bool
+        on_request; /* they run again when the caller says so (searcher_again), not in the last trials; the best is that
                         of the least mean among those, for a model of a few full trainings is a poor judge */
     bool univariate; /* tpe: each dimension by itself */
     int grid;        /* grid: values of a dimension that is not of cells, at least 2 */

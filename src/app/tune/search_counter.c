@@ -155,8 +155,7 @@ weft_status counter_report(search_counter *counter, const desk_news *news, bool 
     (void)pthread_mutex_lock(&counter->mutex);
     weft_status status = counter_failed(counter);
     status = status == WEFT_OK ? note(counter, desk_report(counter->desk, news, stops)) : status;
-    if (status == WEFT_OK && *stops &&
-        sched_trial_at(counter->desk->sched, news->trial)->state != SCHED_COMPLETED) {
+    if (status == WEFT_OK && *stops && sched_trial_at(counter->desk->sched, news->trial)->state != SCHED_COMPLETED) {
         status = commit(counter);
     }
     (void)pthread_cond_broadcast(&counter->news);

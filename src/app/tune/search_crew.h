@@ -29,7 +29,8 @@ typedef struct search_crew {
     int first;
 } search_crew;
 
-/* most: a power of two, at most seats. Seats behind the last whole group of a size train smaller parts. Free with crew_close, also after a failure. */
+/* most: a power of two, at most seats. Seats behind the last whole group of a size train smaller parts. Free with
+ * crew_close, also after a failure. */
 weft_status crew_open(int seats, int most, search_crew *crew);
 void crew_close(search_crew *crew);
 void crew_rest(search_crew *crew, int seat);

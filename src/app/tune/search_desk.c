@@ -130,7 +130,7 @@ static uint64_t seed_of(const search_desk *d, const double *values)
     return seed;
 }
 
-/* ---- what searchers hear ------------------------------------------------------------------------------------------ */
+/* ---- what searchers hear ----------------------------------------------------------------------------------------- */
 
 bool desk_is_population(const search_desk *d)
 {

@@ -88,7 +88,7 @@ typedef struct search_desk {
     journal *journal;
     desk_trial *trial; /* [trials] */
     int trials, room;
-    int outside; /* of the trials: see desk_trial.number */
+    int outside;       /* of the trials: see desk_trial.number */
     desk_score *score; /* [scores] all reports, in their order */
     int scores, score_room;
     desk_descent *descent;             /* [descents] */

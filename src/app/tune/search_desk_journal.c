@@ -25,10 +25,9 @@ static weft_status read_values(search_desk *d, const journal_line *line)
         values[count++] = v->kind == JSON_NUMBER ? v->number : (double)NAN;
     }
     const bool outside = json_find(line->object, "outside") != NULL;
-    weft_status status = count == d->space->count
-                             ? WEFT_OK
-                             : weft_fail(WEFT_ERR_DATA, "%s: %d values, and the space has %d", line->where, count,
-                                         d->space->count);
+    weft_status status = count == d->space->count ? WEFT_OK
+                                                  : weft_fail(WEFT_ERR_DATA, "%s: %d values, and the space has %d",
+                                                              line->where, count, d->space->count);
     status = status == WEFT_OK && !outside ? searcher_begin(d->searcher, values, &number) : status;
     status = status == WEFT_OK ? desk_add_trial(d, values, (uint64_t)seed, outside ? DESK_OUTSIDE : number) : status;
     weft_free(values);
@@ -113,7 +112,8 @@ static weft_status visit(void *self, const journal_line *line)
     }
     if (strcmp(line->event, "remove") == 0) {
         WEFT_TRY(json_get_int(line->where, line->object, "trial", 0, d->trials - 1, &trial));
-        return json_find(line->object, "cancelled") != NULL ? desk_forget(d, (int)trial) : desk_tell_searcher(d, (int)trial);
+        return json_find(line->object, "cancelled") != NULL ? desk_forget(d, (int)trial)
+                                                            : desk_tell_searcher(d, (int)trial);
     }
     return WEFT_OK;
 }
@@ -193,7 +193,8 @@ static weft_status open_file(const char *path, const char *name, bool resume, se
     d->known = d->trials;
     (void)sched_lineage(d->sched, &d->moved); /* copied before the lines that tell of them */
     if (d->known > 0) {
-        log_info("%s: %d trials are known%s", path, d->trials, d->outside > 0 ? ", some of them outside the space" : "");
+        log_info("%s: %d trials are known%s", path, d->trials,
+                 d->outside > 0 ? ", some of them outside the space" : "");
     }
     if (before > 0 && before != asked) {
         log_info("the search was to have %" PRId64 " trials, and has %" PRId64 " from now on", before, asked);

@@ -54,10 +54,11 @@ static weft_status look(void *self, const journal_line *line)
     }
     WEFT_TRY(json_get_text(line->where, line->object, "rest", &rest));
     WEFT_TRY(json_get_text(line->where, line->object, "text", &text));
-    WEFT_CHECK(strcmp(rest, r->rest) == 0, WEFT_ERR_USAGE,
-               "%s: other options than [space] are not those with which the search began, and --force changes the space "
-               "alone: give the same, or begin a new search",
-               line->where);
+    WEFT_CHECK(
+        strcmp(rest, r->rest) == 0, WEFT_ERR_USAGE,
+        "%s: other options than [space] are not those with which the search began, and --force changes the space "
+        "alone: give the same, or begin a new search",
+        line->where);
     const weft_status status = space_read(line->where, text, strlen(text), &r->from, &others);
     weft_free(others);
     r->told = true;

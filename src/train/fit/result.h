@@ -25,7 +25,7 @@ void train_result_summarise(train_result *result);
 
 /* Seconds of the newest epochs, up to a million. */
 typedef struct train_times {
-    double *second; /* [kept] */
+    double *second;      /* [kept] */
     int64_t kept, count; /* count: epochs timed so far, those that were forgotten included */
 } train_times;
 

@@ -214,12 +214,11 @@ static void test_promotion_counts(void **state)
     }
 }
 
-/* A trial beside the rungs reports at each of them, never pauses, and the others are promoted as if it were not there. */
+/* A trial beside the rungs reports at each of them and never pauses; the others are promoted as if it were not there. */
 static void test_whole_trial(void **state)
 {
     (void)state;
-    static const sched_desc desc = {
-        .kind = SCHED_ASHA, .maximise = true, .max_resource = 9, .grace = 1, .trials = 3};
+    static const sched_desc desc = {.kind = SCHED_ASHA, .maximise = true, .max_resource = 9, .grace = 1, .trials = 3};
     sched *s = NULL;
     sched_work work;
     sched_decision decision;
@@ -627,7 +626,7 @@ int main(void)
                                        cmocka_unit_test(test_hyperband_brackets),
                                        cmocka_unit_test(test_hyperband_by_any_groups),
                                        cmocka_unit_test(test_promotion_counts),
-        cmocka_unit_test(test_whole_trial),
+                                       cmocka_unit_test(test_whole_trial),
                                        cmocka_unit_test(test_promotion_is_of_the_best),
                                        cmocka_unit_test(test_promotion_without_the_lost),
                                        cmocka_unit_test(test_pasha_stays_low),
