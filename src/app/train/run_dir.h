@@ -40,8 +40,8 @@ typedef struct run_dir {
  * Collective. */
 weft_status run_dir_open(const app_context *context, const workload *work, bool of_search, run_dir *dir);
 /* Training begins: removes results of a replaced run, opens metrics.jsonl and writes run.json, which a trial of a
- * search has when its part is over. from: progress of the checkpoint that training goes on from, after which metrics.jsonl is
- * cut; or NULL. Rank 0. */
+ * search has when its part is over. from: progress of the checkpoint that training goes on from, after which
+ * metrics.jsonl is cut; or NULL. Rank 0. */
 weft_status run_dir_begin(run_dir *dir, const app_context *context, const train_progress *from);
 /* Writes a line of metrics.jsonl. Rank 0. */
 weft_status run_dir_write_epoch(run_dir *dir, const train_epoch *epoch);
