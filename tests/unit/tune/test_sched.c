@@ -214,7 +214,7 @@ static void test_promotion_counts(void **state)
     }
 }
 
-/* A trial beside the rungs reports at each of them and never pauses; the others are promoted as if it were not there. */
+/* A trial beside the rungs reports at each of them and never pauses; others are promoted as if there were none. */
 static void test_whole_trial(void **state)
 {
     (void)state;
