@@ -20,8 +20,6 @@
 
 static const uint32_t donor_index = UINT32_MAX;
 static const float resample_share = 0.25F;
-/* A training with fewer exchanges changes settings by more at each, and reaches as far. */
-static const double exchanges_whole = 32.0;
 
 static weft_status open(sched *s)
 {
@@ -173,9 +171,7 @@ sched_change sched_explore(const sched *s, int trial, int dimension)
 {
     const sched_exploit *exploit = last_exploit(s, trial);
     const philox_block block = draw(s, trial, exploit != NULL ? exploit - s->exploit : 0, (uint32_t)dimension);
-    const double exchanges = (double)((s->desc.max_resource - 1) / s->desc.interval);
-    const double steps = fmax(exchanges_whole / exchanges, 1.0);
     return (sched_change){.resample = philox_uniform(block.word[0]) < resample_share,
-                          .factor = pow(block.word[1] % 2 == 0 ? 1.2 : 0.8, steps),
+                          .factor = block.word[1] % 2 == 0 ? 1.2 : 0.8,
                           .uniform = philox_uniform_double(block.word[2], block.word[3])};
 }
