@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/integer/integers.h"
 #include "base/log.h"
 #include "gnn/data/convert_options.def"
 #include "hal/pack.h"
@@ -191,7 +192,7 @@ weft_status gnn_load_features(weft_comm *comm, const weft_graph *graph, const we
     int64_t cols = graph->features;
     const bool standard = scaling == GNN_SCALE_STANDARD;
     assert(cols >= 1 && x->cols == cols && x->rows >= part->n_owned);
-    const int64_t room_rows = 1 + rows_a_piece(graph);
+    const int64_t room_rows = 2 * smaller((1 + rows_a_piece(graph)) / 2, larger(part->n_owned, 1));
     float *room = NULL;
     void *other = NULL;
     double *factor = NULL;

@@ -61,6 +61,51 @@ assert config(rows[said]) == best and abs(mean - sum(scores[best]) / len(scores[
 PY
 refused 2 "to the end" "$weft" tune "${how[@]}" --runs 3 --run-dir no
 
+# Leading configurations train to the end with other seeds, as often as a third of all epochs allows.
+ok "$weft" tune "${how[@]}" --epochs 9 --searcher random --trials 9 --repeat-share 0.4 --run-dir again
+python3 - <<'PY' || fail "leading configurations are not trained again as was asked: $(cat again/summary.csv)"
+import csv, json
+rows = list(csv.DictReader(open("again/summary.csv")))
+first, again = rows[:9], rows[9:]
+room = 0.4 / 0.6 * sum(int(r["epochs"]) for r in first)
+assert len(again) == int(room / 9) >= 1, (len(again), room)
+config = lambda r: (r["model"], r["heads"], r["hidden"], r["lr"])
+ended = {config(r): r for r in first if r["state"] == "complete"}
+for r in again:
+    assert r["state"] == "complete" and config(r) in ended and int(r["seed"]) >= 1, r
+lines = [json.loads(line) for line in open("again/trials.jsonl")]
+assert [l["trial"] for l in lines if l.get("whole")] == [int(r["trial"]) for r in again]
+PY
+cp -r again again-once
+ok "$weft" tune "${how[@]}" --epochs 9 --searcher random --trials 9 --repeat-share 0.4 --run-dir again --resume
+cmp again/trials.jsonl again-once/trials.jsonl || fail "a search that is over trains on"
+
+# A search goes on in another space: trials that are of both keep their results, the others are history.
+sed 's/hidden = .*/hidden = {integer = [6, 20]}/; s/lr = .*/lr = {log = [0.01, 0.1]}/' space.toml >other.toml
+rm -rf again-once
+refused 2 "only with --force" "$weft" tune other.toml "${how[@]:1}" --epochs 9 --searcher random --trials 14 --repeat-share 0.4 --run-dir again --resume
+refused 2 "changes the space alone" "$weft" tune other.toml "${how[@]:1}" --epochs 8 --searcher random --trials 14 --repeat-share 0.4 --run-dir again --resume --force
+cp again/summary.csv before.csv
+cp again/trials.jsonl before.jsonl
+ok "$weft" tune other.toml "${how[@]:1}" --epochs 9 --searcher random --trials 14 --repeat-share 0.4 --run-dir again --resume --force
+cmp before.jsonl again/trials-before-1.jsonl || fail "the journal of the first space is not kept"
+python3 - <<'PY' || fail "a search in another space loses or takes trials: $(cat again/summary.csv)"
+import csv, json
+before, after = (list(csv.DictReader(open(p))) for p in ("before.csv", "again/summary.csv"))
+best = json.load(open("again/search.json"))["trials"][0]["trial"]
+assert len(after) >= 14 and after[best]["state"] != "outside"
+for b, a in zip(before, after):
+    inside = 6 <= int(b["hidden"]) <= 20 and (b["model"] == "gcn" or int(b["heads"]) * int(b["hidden"]) <= 16)
+    assert (a["state"] != "outside") == inside, (b, a)
+    assert "outside the space" in a["failed"] or inside
+    if inside:
+        assert all(a[k] == b[k] for k in ("model", "heads", "hidden", "lr")) and float(a["best_score"]) >= float(b["best_score"]), (b, a)
+for a in after[len(before) :]:
+    assert 6 <= int(a["hidden"]) <= 20 and 0.01 <= float(a["lr"]) <= 0.1 and a["state"] != "outside", a
+PY
+ok "$weft" tune other.toml "${how[@]:1}" --epochs 9 --searcher random --trials 14 --repeat-share 0.4 --run-dir again --resume
+[ "$(ls again/trials-before-*)" = again/trials-before-1.jsonl ] || fail "the space is changed twice"
+
 # Budgets: no part begins when they are spent, and a larger one goes on as if it had been there from the start.
 epochs() { awk -F, 'NR > 1 { s += $3 } END { print s }' "$1/summary.csv"; }
 long=("${how[@]}" --epochs 9 --searcher random)

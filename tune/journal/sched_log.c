@@ -19,6 +19,9 @@ weft_status sched_log_work(journal *j, const sched_work *work, json_writer **jso
     if (work->source >= 0) {
         json_int(*json, "source", work->source);
     }
+    if (work->whole) {
+        json_bool(*json, "whole", true);
+    }
     return WEFT_OK;
 }
 
@@ -82,7 +85,8 @@ static weft_status apply_work(sched *s, const journal_line *line, sched_action a
 {
     sched_work said = {.action = action, .source = -1}, work;
     WEFT_TRY(get_work(line, &said));
-    WEFT_TRY(blame(line, sched_next(s, &work)));
+    const bool whole = action == SCHED_START && json_find(line->object, "whole") != NULL;
+    WEFT_TRY(blame(line, whole ? sched_start_whole(s, &work) : sched_next(s, &work)));
     WEFT_CHECK(
         work.action == said.action && work.trial == said.trial && work.from == said.from && work.until == said.until &&
             work.source == said.source,

@@ -153,6 +153,15 @@ weft_status sched_next_whole(sched *s, sched_work *work)
     return WEFT_OK;
 }
 
+weft_status sched_start_whole(sched *s, sched_work *work)
+{
+    WEFT_CHECK(s->desc.kind == SCHED_ASHA || s->desc.kind == SCHED_PASHA, WEFT_ERR_USAGE,
+               "this scheduler trains no trial beside its rungs: take asha or pasha");
+    WEFT_TRY(sched_start(s, s->desc.max_resource, work));
+    s->trial[work->trial].whole = work->whole = true;
+    return WEFT_OK;
+}
+
 weft_status sched_next(sched *s, sched_work *work)
 {
     return s->rule->next(s, work);

@@ -85,11 +85,13 @@ typedef struct sched_work {
     int64_t from;  /* resource of the checkpoint at which training begins; 0: at the start */
     int64_t until; /* resource to which it may train without a decision in between: where it pauses or is complete */
     int source;    /* pbt: the trial whose checkpoint, of resource `from`, is taken; -1: its own */
+    bool whole;    /* START by sched_start_whole */
 } sched_work;
 
 typedef struct sched_trial {
     sched_state state;
     bool diverged;
+    bool whole;         /* started by sched_start_whole */
     int rung;           /* rungs at which it has been recorded */
     int bracket;        /* hyperband: number of its bracket */
     int source;         /* pbt: trial from which it last took weights; -1: none */
@@ -108,6 +110,10 @@ void sched_close(sched *s); /* NULL is allowed */
 
 /* What a free group of ranks does next. START and RESUME make the trial a running one; WAIT and DONE change nothing. */
 weft_status sched_next(sched *s, sched_work *work);
+
+/* Starts a trial beyond the limit that trains to max_resource without a pause, such as a leading configuration with
+ * another seed; rungs do not hear of it. Of the kinds asha and pasha. */
+weft_status sched_start_whole(sched *s, sched_work *work);
 
 /*
  * A running trial has trained to `resource` and measured `value`. Reports may leave out resources, also rungs; one at

@@ -36,7 +36,7 @@ static void take_desc(digest *d, const sched_desc *desc)
 
 static void take_trial(digest *d, const sched_trial *t)
 {
-    const int64_t field[] = {t->state,  t->diverged, t->rung,  t->bracket,
+    const int64_t field[] = {t->state,  t->diverged, t->whole, t->rung,         t->bracket,
                              t->source, t->resource, t->until, t->best_resource};
     for (size_t i = 0; i < sizeof field / sizeof *field; i++) {
         take_int(d, field[i]);

@@ -88,7 +88,7 @@ weft_status ladder_report(sched *s, int trial, double score, sched_decision *dec
 {
     sched_trial *t = &s->trial[trial];
     sched_ladder *ladder = &s->ladder[t->bracket];
-    while (t->rung < ladder->rungs && t->resource >= ladder->rung[t->rung].resource) {
+    while (!t->whole && t->rung < ladder->rungs && t->resource >= ladder->rung[t->rung].resource) {
         const bool last = t->rung + 1 == ladder->rungs;
         const bool passes = !last && t->resource >= ladder->rung[t->rung + 1].resource;
         WEFT_TRY(rung_add(&ladder->rung[t->rung], trial, score,
@@ -120,7 +120,7 @@ weft_status ladder_left(sched *s, int trial, sched_decision *decision)
     sched_trial *t = &s->trial[trial];
     sched_rung *rung = s->ladder[t->bracket].rung;
     (void)decision;
-    if (t->rung > 0 && sink(&rung[t->rung - 1], trial)) {
+    if (t->whole || (t->rung > 0 && sink(&rung[t->rung - 1], trial))) {
         return WEFT_OK;
     }
     return rung_add(&rung[t->rung++], trial, -(double)INFINITY, RUNG_GONE);

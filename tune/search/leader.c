@@ -10,7 +10,7 @@
 bool leader_is_due(const searcher *s)
 {
     const int64_t again = (int64_t)(s->desc.repeats * (double)s->desc.trials);
-    return again > 0 && s->history.ended > 1 && s->history.trials >= s->desc.trials - again;
+    return again > 0 && !s->desc.on_request && s->history.ended > 1 && s->history.trials >= s->desc.trials - again;
 }
 
 /* Means and variances of the known configurations, and the places of the two least means. */
@@ -57,13 +57,13 @@ weft_status leader_again(searcher *s, double *values)
     return WEFT_OK;
 }
 
-/* By scores alone: the least. */
-static int least_score(const search_history *history)
+/* By scores alone: the least mean of configurations with so many runs, or -1. */
+static int least_score(const search_history *history, int runs)
 {
     int least = -1;
     for (int c = 0; c < history->configs; c++) {
         const search_config *config = &history->config[c];
-        if (config->ended > 0 && (least < 0 || history_score(config) < history_score(&history->config[least]))) {
+        if (config->ended >= runs && (least < 0 || history_score(config) < history_score(&history->config[least]))) {
             least = c;
         }
     }
@@ -75,13 +75,14 @@ weft_status searcher_best(searcher *s, searcher_leader *best)
     double mean[GP_POINTS_MAX], variance[GP_POINTS_MAX];
     int least[2];
     WEFT_TRY(scalar_first(s));
-    int config = least_score(&s->history);
+    const int again = s->desc.on_request ? least_score(&s->history, 2) : -1;
+    int config = again >= 0 ? again : least_score(&s->history, 1);
     *best = (searcher_leader){.trial = -1};
     if (config < 0) {
         return WEFT_OK;
     }
     double expected = (double)NAN, deviation = (double)NAN;
-    if (s->desc.repeats > 0.0 && s->history.ended > 1) {
+    if (s->desc.repeats > 0.0 && !s->desc.on_request && s->history.ended > 1) {
         WEFT_TRY(beliefs(s, mean, variance, least));
         config = s->surrogate->config[least[0]];
         surrogate_score(s->surrogate, least[0], &expected, &deviation);

@@ -78,6 +78,17 @@ weft_status searcher_suggest(searcher *s, double *values, int64_t *trial)
     return found ? searcher_begin(s, values, trial) : WEFT_OK;
 }
 
+weft_status searcher_again(searcher *s, double *values, int64_t *trial)
+{
+    *trial = -1;
+    if (s->history.ended == 0) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(scalar_weigh(s));
+    WEFT_TRY(leader_again(s, values));
+    return searcher_begin(s, values, trial);
+}
+
 weft_status searcher_begin(searcher *s, const double *values, int64_t *trial)
 {
     int number;

@@ -38,8 +38,11 @@ typedef enum searcher_kind { SEARCHER_KINDS(CHOICE_VALUE) } searcher_kind;
 typedef struct searcher_desc {
     searcher_kind kind;
     uint64_t seed;
-    int64_t trials;  /* the budget; 0: not known, so that nothing is repeated */
-    double repeats;  /* share of the budget, 0 to 0.5, that runs leading configurations again */
+    int64_t trials; /* the budget; 0: not known, so that nothing is repeated */
+    double repeats; /* share of the budget, 0 to 0.5, that runs leading configurations again */
+    bool
+        on_request; /* they run again when the caller says so (searcher_again), not in the last trials; the best is that
+                        of the least mean among those, for a model of a few full trainings is a poor judge */
     bool univariate; /* tpe: each dimension by itself */
     int grid;        /* grid: values of a dimension that is not of cells, at least 2 */
     int objectives;  /* that are made small, up to OBJECTIVES_MOST; 0: one. Several: see tune/search/scalar.h */
@@ -56,6 +59,8 @@ int64_t searcher_grid_points(const search_space *space, const searcher_desc *des
 void searcher_limit(searcher *s, int64_t trials);
 /* [out] values [dimensions]; trial: its number from 0, or -1 if the grid is exhausted. The trial runs from now on. */
 weft_status searcher_suggest(searcher *s, double *values, int64_t *trial);
+/* Like searcher_suggest: the leading configuration whose further run says most. -1: none was trained in full. */
+weft_status searcher_again(searcher *s, double *values, int64_t *trial);
 /* A trial with these values [dimensions] runs: of a replay, or of the user's own. */
 weft_status searcher_begin(searcher *s, const double *values, int64_t *trial);
 /* The trial has ended. A value that is not finite is worse than every other: it diverged. */

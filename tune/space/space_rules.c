@@ -1,6 +1,7 @@
 /* tune/space/space_rules.c: see tune/space/space_rules.h. */
 #include "tune/space/space_rules.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/grow.h"
@@ -41,8 +42,11 @@ weft_status space_add_condition(search_space *space, const char *parent, char *c
 
 bool space_is_active(const search_space *space, const double *values, int dimension)
 {
+    if (isnan(values[dimension])) {
+        return false;
+    }
     for (const space_dimension *d = &space->dimension[dimension]; d->when != NULL; d = &space->dimension[d->parent]) {
-        if (!d->when[(int)values[d->parent]]) {
+        if (isnan(values[d->parent]) || !d->when[(int)values[d->parent]]) {
             return false;
         }
     }

@@ -21,7 +21,7 @@ weft_status space_add_condition(search_space *space, const char *parent, char *c
 /* WEFT_ERR_USAGE: a text that is no constraint, or names what is no dimension with numbers, with the cure. */
 weft_status space_add_constraint(search_space *space, const char *text);
 
-/* values [dimensions] */
+/* values [dimensions]; a dimension that is not known (NaN), and below one that is not, is not active. */
 bool space_is_active(const search_space *space, const double *values, int dimension);
 /* Dimensions that are not active get their lowest value. */
 void space_settle(const search_space *space, double *values);

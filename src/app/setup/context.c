@@ -286,7 +286,13 @@ static double memory_share_of(const app_context *host_job, weft_comm *comm, doub
 
 uint64_t app_context_memory(const app_context *context)
 {
-    return (uint64_t)(context->memory_share * (double)placement_memory_available());
+    const uint64_t seen = context->memory_seen;
+    return (uint64_t)(context->memory_share * (double)(seen > 0 ? seen : placement_memory_available()));
+}
+
+void app_context_hold_memory(app_context *context, bool hold)
+{
+    context->memory_seen = hold ? placement_memory_available() : 0;
 }
 
 weft_status app_context_open_within(const app_context *host_job, weft_comm *comm, const weft_options *options,

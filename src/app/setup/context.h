@@ -38,6 +38,7 @@ struct app_context {
     log_voice host_voice;
     /* Share of the node's memory that this job may take, in (0, 1]. */
     double memory_share;
+    uint64_t memory_seen; /* see app_context_hold_memory; 0: none */
 };
 
 /* Sets the log's level by --quiet or --verbose. Without these options the level stays. WEFT_ERR_USAGE when both are
@@ -74,6 +75,9 @@ weft_status app_context_open_within(const app_context *host_job, weft_comm *comm
 /* Bytes of this node's memory that the job may take in all: its share of what is free, or of the control group's
  * limit. */
 uint64_t app_context_memory(const app_context *context);
+/* hold: app_context_memory() asks the kernel now, and answers the same until it is called without. A plan asks several
+ * times, and each takes 0.1 ms. */
+void app_context_hold_memory(app_context *context, bool hold);
 /* Writes the facts that timings of this rank depend on: processor, caches, threads. The host's name is not enough,
  * because a machine keeps its name when its parts are exchanged. */
 void app_machine_text(const app_context *context, char *text, size_t bytes);

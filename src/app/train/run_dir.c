@@ -29,6 +29,7 @@ weft_status run_dir_open(const app_context *context, const workload *work, bool 
     memset(dir, 0, sizeof *dir);
     dir->started = unix_seconds();
     dir->work = work;
+    dir->of_search = of_search;
     if (comm_rank(context->comm) == 0) {
         status = run_folder_open(context->options, of_search, dir->path, &dir->folder);
     }
@@ -229,25 +230,30 @@ static weft_status note_start(run_dir *dir, const app_context *context, const tr
     return run_history_add(&dir->history, &start);
 }
 
-weft_status run_dir_begin(run_dir *dir, const app_context *context, const train_progress *from)
+/* Results of a replaced run, and what a killed start of this one left behind. */
+static weft_status remove_old(const run_dir *dir, const train_progress *from)
 {
     static const char *const results[] = {"summary.json", "predictions.npy", "weights.npz",
                                           "report.html",  "report.md",       "explain/explain.json"};
-    if (from != NULL) {
-        WEFT_TRY(check_own(dir, "metrics.jsonl", S_IFREG, "file"));
-        WEFT_TRY(check_own(dir, "ckpt", S_IFDIR, "folder"));
-    }
-    WEFT_TRY(note_start(dir, context, from));
-    WEFT_TRY(write_manifest(dir, context, -1)); /* first: where nothing can be written nothing is removed */
-    dir->begun = true;
     for (size_t i = 0; i < sizeof results / sizeof *results; ++i) {
         WEFT_TRY(remove_file(dir, results[i]));
     }
     WEFT_TRY(remove_traces(dir));
     WEFT_TRY(remove_leftovers(dir));
-    if (from == NULL) {
-        WEFT_TRY(remove_checkpoints(dir));
+    return from == NULL ? remove_checkpoints(dir) : WEFT_OK;
+}
+
+weft_status run_dir_begin(run_dir *dir, const app_context *context, const train_progress *from)
+{
+    if (from != NULL) {
+        WEFT_TRY(check_own(dir, "metrics.jsonl", S_IFREG, "file"));
+        WEFT_TRY(check_own(dir, "ckpt", S_IFDIR, "folder"));
     }
+    WEFT_TRY(note_start(dir, context, from));
+    /* First: where nothing can be written nothing is removed. The journal of a search says what trains. */
+    WEFT_TRY(dir->of_search ? WEFT_OK : write_manifest(dir, context, -1));
+    dir->begun = true;
+    WEFT_TRY(dir->folder.made ? WEFT_OK : remove_old(dir, from));
     return open_metrics(dir, from);
 }
 

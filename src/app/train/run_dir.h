@@ -29,6 +29,7 @@ typedef struct run_dir {
     FILE *metrics;            /* rank 0: metrics.jsonl, open for appending */
     double started;           /* seconds since 1970 */
     run_folder folder;        /* rank 0: the lock */
+    bool of_search;           /* see run_folder.h */
     bool begun;               /* rank 0: the folder holds files of this run */
     const workload *work;     /* run.json describes its data; open when training begins */
     run_history history;      /* rank 0: starts of this run, oldest first */
@@ -38,8 +39,9 @@ typedef struct run_dir {
  * job for half a minute, and the other ranks wait: call it before comm_set_stall_timeout. of_search: see there.
  * Collective. */
 weft_status run_dir_open(const app_context *context, const workload *work, bool of_search, run_dir *dir);
-/* Training begins: removes results of a replaced run, opens metrics.jsonl and writes run.json. from: progress of the
- * checkpoint that training goes on from, after which metrics.jsonl is cut; or NULL. Rank 0. */
+/* Training begins: removes results of a replaced run, opens metrics.jsonl and writes run.json, which a trial of a
+ * search has when its part is over. from: progress of the checkpoint that training goes on from, after which
+ * metrics.jsonl is cut; or NULL. Rank 0. */
 weft_status run_dir_begin(run_dir *dir, const app_context *context, const train_progress *from);
 /* Writes a line of metrics.jsonl. Rank 0. */
 weft_status run_dir_write_epoch(run_dir *dir, const train_epoch *epoch);

@@ -213,7 +213,10 @@ static weft_status build(train_job *job)
     WEFT_TRY(resume_open(context, &job->dir, work, job->changed, &job->from));
     WEFT_TRY(choices_adopt(context, resume_choices(context, job->from)));
     WEFT_TRY(adopt_moments(job));
-    WEFT_TRY(work->ops->plan(work, job->dir.path, 0));
+    app_context_hold_memory(context, true);
+    const weft_status planned = work->ops->plan(work, job->dir.path, 0);
+    app_context_hold_memory(context, false);
+    WEFT_TRY(planned);
     WEFT_TRY(work->ops->build(work));
     threshold_warn_idle(context->options, work->targets);
     WEFT_TRY(subgroups_check(work, option_text(context->options, OPT_BY)));

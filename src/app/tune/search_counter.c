@@ -147,12 +147,17 @@ weft_status counter_next(search_counter *counter, int seat, bool leaves, desk_or
     return status;
 }
 
+/* A trial that pauses or stops writes a checkpoint, or removes it, so its line comes first. One that was trained to the
+ * end has nothing left to do for this search, and its line waits for the next commit: without it the last epochs are
+ * trained once more, with the same score. */
 weft_status counter_report(search_counter *counter, const desk_news *news, bool *stops)
 {
     (void)pthread_mutex_lock(&counter->mutex);
     weft_status status = counter_failed(counter);
     status = status == WEFT_OK ? note(counter, desk_report(counter->desk, news, stops)) : status;
-    status = status == WEFT_OK && *stops ? commit(counter) : status;
+    if (status == WEFT_OK && *stops && sched_trial_at(counter->desk->sched, news->trial)->state != SCHED_COMPLETED) {
+        status = commit(counter);
+    }
     (void)pthread_cond_broadcast(&counter->news);
     (void)pthread_mutex_unlock(&counter->mutex);
     return status;

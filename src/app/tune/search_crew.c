@@ -5,7 +5,7 @@
 
 weft_status crew_open(int seats, int most, search_crew *crew)
 {
-    assert(most >= 1 && (most == 1 || seats % most == 0));
+    assert(most >= 1 && most <= seats);
     *crew = (search_crew){.seats = seats, .most = most};
     return WEFT_NEW_ZERO(&crew->seat, seats, WEFT_MEM_SEARCH);
 }
@@ -53,7 +53,7 @@ void crew_rest(search_crew *crew, int seat)
 static int find_block(const search_crew *crew, int count)
 {
     int best = 0, most = -1;
-    for (int first = 0; first < crew->seats; first += count) {
+    for (int first = 0; first + count <= crew->seats; first += count) {
         const int found = count_free(crew, first, count);
         if (found > most) {
             best = first;
@@ -63,9 +63,12 @@ static int find_block(const search_crew *crew, int count)
     return best;
 }
 
-/* Returns true if all of them are free, and no order waits for one of them. */
+/* Returns true if all of them are there and free, and no order waits for one of them. */
 static bool are_free(const search_crew *crew, int first, int count)
 {
+    if (first + count > crew->seats) {
+        return false;
+    }
     for (int i = first; i < first + count; ++i) {
         if (!crew->seat[i].free || crew_awaits(crew, i)) {
             return false;

@@ -24,12 +24,13 @@ typedef struct crew_seat {
 typedef struct search_crew {
     crew_seat *seat; /* [seats] */
     int seats;
-    int most;         /* seats that train one part, a power of two */
+    int most;         /* seats that train one part, a power of two; the last seats may be fewer */
     desk_order order; /* that waits for seats [first, first + order.seats); order.seats 0: none does */
     int first;
 } search_crew;
 
-/* most: a power of two that divides seats, or 1. Free with crew_close, also after a failure. */
+/* most: a power of two, at most seats. Seats behind the last whole group of a size train smaller parts. Free with
+ * crew_close, also after a failure. */
 weft_status crew_open(int seats, int most, search_crew *crew);
 void crew_close(search_crew *crew);
 void crew_rest(search_crew *crew, int seat);

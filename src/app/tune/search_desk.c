@@ -1,5 +1,5 @@
 /* app/tune/search_desk.c: see app/tune/search_desk.h. */
-#include "app/tune/search_desk.h"
+#include "app/tune/search_desk_internal.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -16,6 +16,12 @@
 enum { BASE_BYTES = 1 << 16, CANCEL_BYTES = 4096 };
 
 /* ---- the two that decide ----------------------------------------------------------------------------------------- */
+
+/* Trials that pause at rungs and are promoted from them. */
+static bool promotes(sched_kind kind)
+{
+    return kind == SCHED_ASHA || kind == SCHED_PASHA;
+}
 
 searcher_desc desk_searcher(const weft_options *options, int64_t trials, bool repeats)
 {
@@ -76,16 +82,19 @@ static weft_status open_deciders(const weft_options *o, search_desk *d)
                                  .grace = grace > 0 ? (grace + d->unit - 1) / d->unit : 0,
                                  .reduction = option_int(o, OPT_REDUCTION)};
     WEFT_TRY(sched_open(&schedule, &d->sched));
-    searcher_desc search = desk_searcher(o, d->limit, kind == SCHED_KIND_FIFO);
+    searcher_desc search = desk_searcher(o, d->limit, kind == SCHED_KIND_FIFO || promotes(kind));
+    search.on_request = promotes(kind);
     search.objectives = d->objectives;
+    d->repeat_share = promotes(kind) ? search.repeats : 0.0;
     return searcher_open(d->space, &search, &d->searcher);
 }
 
-static weft_status add_trial(search_desk *d, const double *values, uint64_t seed)
+weft_status desk_add_trial(search_desk *d, const double *values, uint64_t seed, int64_t number)
 {
     WEFT_TRY(grow_array((void **)&d->trial, sizeof *d->trial, d->trials, &d->room, WEFT_MEM_SEARCH));
     desk_trial *t = &d->trial[d->trials];
-    *t = (desk_trial){.seed = seed};
+    *t = (desk_trial){.seed = seed, .number = number};
+    d->outside += number == DESK_OUTSIDE;
     for (int k = 0; k < OBJECTIVES_MOST; ++k) {
         t->at_best[k] = (double)NAN;
     }
@@ -100,8 +109,7 @@ static int64_t epochs_of(const search_desk *d, int64_t resource)
     return resource * d->unit;
 }
 
-/* After a report: the trial's score, and all objectives where the first one is best. value [objectives] */
-static weft_status add_score(search_desk *d, int trial, const double *value)
+weft_status desk_add_score(search_desk *d, int trial, const double *value)
 {
     const sched_trial *t = sched_trial_at(d->sched, trial);
     WEFT_TRY(grow_array((void **)&d->score, sizeof *d->score, d->scores, &d->score_room, WEFT_MEM_SEARCH));
@@ -122,7 +130,47 @@ static uint64_t seed_of(const search_desk *d, const double *values)
     return seed;
 }
 
-/* ---- the journal ------------------------------------------------------------------------------------------------- */
+/* ---- what searchers hear ----------------------------------------------------------------------------------------- */
+
+bool desk_is_population(const search_desk *d)
+{
+    return sched_desc_of(d->sched)->kind == SCHED_PBT;
+}
+
+weft_status desk_tell_searcher(search_desk *d, int trial)
+{
+    const sched_trial *t = sched_trial_at(d->sched, trial);
+    const int64_t number = d->trial[trial].number;
+    if (desk_is_population(d) || number == DESK_OUTSIDE) {
+        return WEFT_OK; /* of a population settings change on the way, and nothing is suggested after the first ones */
+    }
+    const double share = (double)t->resource / (double)sched_desc_of(d->sched)->max_resource;
+    static const double diverged[OBJECTIVES_MOST] = {(double)NAN};
+    double value[OBJECTIVES_MOST];
+    for (int k = 0; k < d->objectives; ++k) {
+        value[k] = -d->trial[trial].at_best[k];
+    }
+    switch (t->state) {
+    case SCHED_COMPLETED:
+        return searcher_report_all(d->searcher, number, 1.0, value);
+    case SCHED_STOPPED:
+    case SCHED_PAUSED:
+        return t->diverged ? searcher_report_all(d->searcher, number, 1.0, diverged)
+                           : searcher_report_all(d->searcher, number, share, value);
+    case SCHED_REMOVED:
+        return searcher_report_all(d->searcher, number, 1.0, diverged);
+    case SCHED_RUNNING:
+        break;
+    }
+    return WEFT_OK;
+}
+
+weft_status desk_forget(search_desk *d, int trial)
+{
+    const int64_t number = d->trial[trial].number;
+    (void)snprintf(d->trial[trial].failed, DESK_WORDS, "cancelled");
+    return number == DESK_OUTSIDE ? WEFT_OK : searcher_forget(d->searcher, number);
+}
 
 static void write_values(json_writer *json, const desk_trial *t, int dimensions)
 {
@@ -134,204 +182,6 @@ static void write_values(json_writer *json, const desk_trial *t, int dimensions)
     json_int(json, "seed", (int64_t)t->seed);
 }
 
-static weft_status read_values(search_desk *d, const journal_line *line)
-{
-    double *values = NULL;
-    int64_t seed = 0, number = 0;
-    int count = 0;
-    const json_value *list = json_find(line->object, "values");
-    WEFT_TRY(json_get_int(line->where, line->object, "seed", 0, INT64_MAX, &seed));
-    WEFT_TRY(WEFT_NEW(&values, d->space->count, WEFT_MEM_SEARCH));
-    for (const json_value *v = list != NULL ? list->child : NULL; v != NULL && count < d->space->count; v = v->next) {
-        values[count++] = v->number;
-    }
-    weft_status status = count == d->space->count ? searcher_begin(d->searcher, values, &number)
-                                                  : weft_fail(WEFT_ERR_DATA, "%s: %d values, and the space has %d",
-                                                              line->where, count, d->space->count);
-    status = status == WEFT_OK ? add_trial(d, values, (uint64_t)seed) : status;
-    weft_free(values);
-    return status;
-}
-
-static bool is_population(const search_desk *d)
-{
-    return sched_desc_of(d->sched)->kind == SCHED_PBT;
-}
-
-/* What the searcher hears of a trial that does not train on now; it looks for small numbers. */
-static weft_status tell_searcher(search_desk *d, int trial)
-{
-    const sched_trial *t = sched_trial_at(d->sched, trial);
-    if (is_population(d)) {
-        return WEFT_OK; /* settings change on the way, and nothing is suggested after the first ones */
-    }
-    const double share = (double)t->resource / (double)sched_desc_of(d->sched)->max_resource;
-    static const double diverged[OBJECTIVES_MOST] = {(double)NAN};
-    double value[OBJECTIVES_MOST];
-    for (int k = 0; k < d->objectives; ++k) {
-        value[k] = -d->trial[trial].at_best[k];
-    }
-    switch (t->state) {
-    case SCHED_COMPLETED:
-        return searcher_report_all(d->searcher, trial, 1.0, value);
-    case SCHED_STOPPED:
-    case SCHED_PAUSED:
-        return t->diverged ? searcher_report_all(d->searcher, trial, 1.0, diverged)
-                           : searcher_report_all(d->searcher, trial, share, value);
-    case SCHED_REMOVED:
-        return searcher_report_all(d->searcher, trial, 1.0, diverged);
-    case SCHED_RUNNING:
-        break;
-    }
-    return WEFT_OK;
-}
-
-/* A trial that the user ended says nothing about its configuration. */
-static weft_status forget(search_desk *d, int trial)
-{
-    (void)snprintf(d->trial[trial].failed, DESK_WORDS, "cancelled");
-    return searcher_forget(d->searcher, trial);
-}
-
-static weft_status end_again(search_desk *d, const journal_line *line)
-{
-    int64_t trial = 0;
-    const char *failed = "";
-    WEFT_TRY(json_get_int(line->where, line->object, "trial", 0, d->trials - 1, &trial));
-    const double seconds = json_number(line->object, "seconds");
-    d->trial[trial].seconds += seconds;
-    d->trial[trial].rank_seconds += seconds * json_number(line->object, "ranks");
-    if (json_find(line->object, "failed") != NULL) {
-        WEFT_TRY(json_get_text(line->where, line->object, "failed", &failed));
-        (void)snprintf(d->trial[trial].failed, DESK_WORDS, "%s", failed);
-    }
-    return WEFT_OK;
-}
-
-/* What a report has beside the score: the other objectives; null: the worst. */
-static weft_status read_report(search_desk *d, const journal_line *line, double *value)
-{
-    bool lower = false;
-    int64_t lower_others = 0;
-    int count = 1;
-    WEFT_TRY(json_get_bool(line->where, line->object, "lower", &lower));
-    if (d->objectives > 1) {
-        WEFT_TRY(json_get_int(line->where, line->object, "lower_others", 0, UINT32_MAX, &lower_others));
-    }
-    const json_value *list = json_find(line->object, "others");
-    for (const json_value *v = list != NULL ? list->child : NULL; v != NULL && count < OBJECTIVES_MOST; v = v->next) {
-        value[count++] = v->kind == JSON_NUMBER ? v->number : -(double)INFINITY;
-    }
-    WEFT_CHECK(count == d->objectives, WEFT_ERR_DATA, "%s: %d objectives, and the search has %d", line->where, count,
-               d->objectives);
-    d->lower = (uint32_t)lower_others | (lower ? 1U : 0U);
-    return WEFT_OK;
-}
-
-static weft_status report_again(search_desk *d, const journal_line *line)
-{
-    double value[OBJECTIVES_MOST];
-    int64_t trial = -1;
-    WEFT_TRY(json_get_int(line->where, line->object, "trial", 0, d->trials - 1, &trial));
-    WEFT_TRY(read_report(d, line, value));
-    value[0] = sched_trial_at(d->sched, (int)trial)->value;
-    WEFT_TRY(add_score(d, (int)trial, value));
-    return tell_searcher(d, (int)trial);
-}
-
-static weft_status visit(void *self, const journal_line *line)
-{
-    search_desk *d = self;
-    bool known = false;
-    int64_t trial = -1;
-    if (strcmp(line->event, "end") == 0) {
-        return end_again(d, line);
-    }
-    WEFT_TRY(sched_log_apply(d->sched, line, &known));
-    WEFT_CHECK(known, WEFT_ERR_DATA, "%s: there is no event '%.32s'", line->where, line->event);
-    if (strcmp(line->event, "start") == 0) {
-        WEFT_TRY(read_values(d, line));
-        return is_population(d) ? population_explore(d, d->trials - 1, -1) : WEFT_OK;
-    }
-    if (strcmp(line->event, "resume") == 0 && json_find(line->object, "source") != NULL) {
-        int64_t source = -1;
-        WEFT_TRY(json_get_int(line->where, line->object, "trial", 0, d->trials - 1, &trial));
-        WEFT_TRY(json_get_int(line->where, line->object, "source", 0, d->trials - 1, &source));
-        return population_explore(d, (int)trial, (int)source);
-    }
-    if (strcmp(line->event, "report") == 0) {
-        return report_again(d, line);
-    }
-    if (strcmp(line->event, "limit") == 0) {
-        WEFT_TRY(json_get_int(line->where, line->object, "trials", 1, INT32_MAX, &d->limit));
-        searcher_limit(d->searcher, d->limit);
-    }
-    if (strcmp(line->event, "remove") == 0) {
-        WEFT_TRY(json_get_int(line->where, line->object, "trial", 0, d->trials - 1, &trial));
-        return json_find(line->object, "cancelled") != NULL ? forget(d, (int)trial) : tell_searcher(d, (int)trial);
-    }
-    return WEFT_OK;
-}
-
-/* Names everything that the answers of the desk depend on. */
-static weft_status name_search(const weft_options *o, const search_desk *d, const char *base,
-                               char hex[JOURNAL_SPACE_BYTES])
-{
-    static const option_id asked[] = {OPT_SEARCHER,    OPT_SEARCH_SEED, OPT_REPEAT_SHARE, OPT_UNIVARIATE,
-                                      OPT_GRID_VALUES, OPT_SCHEDULER,   OPT_GRACE,        OPT_REDUCTION,
-                                      OPT_OBJECTIVES,  OPT_INTERVAL,    OPTION_NONE};
-    char *text = NULL;
-    WEFT_TRY(WEFT_NEW_ZERO(&text, BASE_BYTES, WEFT_MEM_SEARCH));
-    text_append(text, BASE_BYTES, "%016" PRIx64 "\n%s\n", space_digest(d->space), base);
-    for (const option_id *id = asked; *id != OPTION_NONE; ++id) {
-        text_append(text, BASE_BYTES, "%s=%s\n", option_row_in(o, *id)->name, option_value_text(o, *id));
-    }
-    if (is_population(d)) {
-        text_append(text, BASE_BYTES, "trials=%" PRId64 "\n", d->limit);
-    }
-    file_hash(text, strlen(text), hex);
-    weft_free(text);
-    return WEFT_OK;
-}
-
-/* From now on as many trials as options say. Nothing is written where the journal says so already. */
-static weft_status set_limit(search_desk *d, int64_t before)
-{
-    json_writer *json;
-    const int64_t now = d->limit;
-    if (now == before || is_population(d)) {
-        return WEFT_OK; /* a population has its number in its name */
-    }
-    d->limit = before;
-    WEFT_TRY(sched_limit(d->sched, (int)now));
-    searcher_limit(d->searcher, now);
-    d->limit = now;
-    WEFT_TRY(sched_log_limit(d->journal, (int)now, &json));
-    return journal_end(d->journal);
-}
-
-static weft_status open_journal(const char *name, bool resume, search_desk *d)
-{
-    const journal_reader reader = {.space = name, .visit = visit, .self = d};
-    const int64_t asked = d->limit;
-    char path[FILE_PATH_MAX];
-    journal_facts facts;
-    WEFT_TRY(file_path(path, "%s/trials.jsonl", d->folder));
-    d->limit = 0;
-    WEFT_TRY(resume ? journal_resume(path, &reader, &facts, &d->journal) : journal_create(path, name, &d->journal));
-    const int64_t before = d->limit;
-    d->limit = asked;
-    d->known = d->trials;
-    (void)sched_lineage(d->sched, &d->moved); /* copied before the lines that tell of them */
-    if (d->known > 0) {
-        log_info("%s: %d trials are known", path, d->trials);
-    }
-    if (before > 0 && before != asked) {
-        log_info("the search was to have %" PRId64 " trials, and has %" PRId64 " from now on", before, asked);
-    }
-    return set_limit(d, before);
-}
-
 weft_status desk_check(const weft_options *options, const search_space *space)
 {
     search_desk desk = {.space = space, .objectives = 1};
@@ -341,13 +191,11 @@ weft_status desk_check(const weft_options *options, const search_space *space)
 }
 
 weft_status desk_open(const weft_options *options, int objectives, const search_space *space, const char *folder,
-                      const char *base, bool resume, search_desk *desk)
+                      const desk_subject *subject, bool resume, search_desk *desk)
 {
-    char name[JOURNAL_SPACE_BYTES];
     *desk = (search_desk){.space = space, .folder = folder, .objectives = objectives};
     WEFT_TRY(open_deciders(options, desk));
-    WEFT_TRY(name_search(options, desk, base, name));
-    return open_journal(name, resume, desk);
+    return desk_open_journal(options, subject, resume, desk);
 }
 
 void desk_close(search_desk *d)
@@ -378,7 +226,7 @@ static weft_status cancel(search_desk *d, int trial)
     WEFT_TRY(sched_log_remove(d->journal, trial, &json));
     json_bool(json, "cancelled", true);
     WEFT_TRY(journal_end(d->journal));
-    return forget(d, trial);
+    return desk_forget(d, trial);
 }
 
 /* One line of the file. What is no trial that could go on is told and does nothing. */
@@ -470,23 +318,25 @@ static bool are_written(const search_desk *d)
     return true;
 }
 
-/* A configuration for the trial that the scheduler has begun. */
-static weft_status suggest(search_desk *d)
+/* A configuration for the trial that the scheduler has begun. again: a leading one. */
+static weft_status suggest(search_desk *d, bool again)
 {
     double *values = NULL;
     int64_t number = -1;
     WEFT_TRY(WEFT_NEW(&values, d->space->count, WEFT_MEM_SEARCH));
     weft_status status = WEFT_OK;
-    if (d->trials % d->runs != 0) {
+    if (again) {
+        status = searcher_again(d->searcher, values, &number);
+    } else if (d->trials % d->runs != 0) {
         memcpy(values, d->trial[d->trials - 1].values, (size_t)d->space->count * sizeof *values);
         status = searcher_begin(d->searcher, values, &number);
     } else {
         status = searcher_suggest(d->searcher, values, &number);
     }
-    if (status == WEFT_OK && number != d->trials) {
+    if (status == WEFT_OK && number != d->trials - d->outside) {
         status = weft_fail(WEFT_ERR_INTERNAL, "trial %d has no configuration", d->trials);
     }
-    status = status == WEFT_OK ? add_trial(d, values, seed_of(d, values)) : status;
+    status = status == WEFT_OK ? desk_add_trial(d, values, seed_of(d, values), number) : status;
     weft_free(values);
     return status;
 }
@@ -517,19 +367,50 @@ static void check_budget(search_desk *d)
                (d->rank_hours_most > 0.0 && rank_hours(d) >= d->rank_hours_most);
 }
 
+/* Where promotions are over, leading configurations are trained to the end with other seeds, as often as the share of
+ * all epochs that is theirs allows. */
+static bool repeat_is_due(const search_desk *d)
+{
+    int64_t sum = 0, repeats = 0;
+    bool trained = false;
+    for (int i = 0; i < d->trials; ++i) {
+        const sched_trial *t = sched_trial_at(d->sched, i);
+        if (t->state == SCHED_RUNNING && !t->whole) {
+            return false;
+        }
+        trained = trained || t->state == SCHED_COMPLETED;
+        repeats += t->whole;
+        sum += t->whole ? 0 : t->resource;
+    }
+    const double room = d->repeat_share / (1.0 - d->repeat_share) * (double)sum;
+    return trained && (double)((repeats + 1) * sched_desc_of(d->sched)->max_resource) <= room;
+}
+
+/* [out] work: what trains next, which the journal does not have yet. */
+static weft_status choose_work(search_desk *d, sched_work *work)
+{
+    *work = (sched_work){.action = sched_running(d->sched) > 0 ? SCHED_WAIT : SCHED_DONE};
+    check_budget(d);
+    if (d->spent) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(sched_next(d->sched, work));
+    const bool idle = work->action == SCHED_WAIT || work->action == SCHED_DONE;
+    return idle && repeat_is_due(d) ? sched_start_whole(d->sched, work) : WEFT_OK;
+}
+
 /* The scheduler's next order, in the journal. */
 static weft_status decide(search_desk *d, desk_order *order)
 {
-    sched_work work = {.action = sched_running(d->sched) > 0 ? SCHED_WAIT : SCHED_DONE};
+    sched_work work;
     json_writer *json;
-    check_budget(d);
-    WEFT_TRY(d->spent ? WEFT_OK : sched_next(d->sched, &work));
+    WEFT_TRY(choose_work(d, &work));
     *order = (desk_order){.over = work.action == SCHED_DONE, .waits = work.action == SCHED_WAIT};
     if (order->over || order->waits) {
         return WEFT_OK;
     }
-    WEFT_TRY(work.action == SCHED_START ? suggest(d) : WEFT_OK);
-    if (is_population(d)) {
+    WEFT_TRY(work.action == SCHED_START ? suggest(d, work.whole) : WEFT_OK);
+    if (desk_is_population(d)) {
         WEFT_TRY(population_exchange(d));
         WEFT_TRY(work.action == SCHED_START || work.source >= 0 ? population_explore(d, work.trial, work.source)
                                                                 : WEFT_OK);
@@ -548,7 +429,7 @@ weft_status desk_next(search_desk *d, desk_order *order)
     *order = (desk_order){.waits = true};
     WEFT_TRY(hear_user(d));
     WEFT_TRY(d->holds ? WEFT_OK : find_running(d, &d->held, &d->holds));
-    if (!d->holds && (!is_population(d) || are_written(d))) {
+    if (!d->holds && (!desk_is_population(d) || are_written(d))) {
         WEFT_TRY(decide(d, &d->held));
         d->holds = !d->held.over && !d->held.waits;
         *order = d->held;
@@ -600,12 +481,12 @@ weft_status desk_report(search_desk *d, const desk_news *said, bool *stops)
     }
     d->lower = said->lower;
     WEFT_TRY(sched_report(d->sched, trial, resource, score, &decision));
-    WEFT_TRY(add_score(d, trial, said->value));
+    WEFT_TRY(desk_add_score(d, trial, said->value));
     WEFT_TRY(sched_log_report(d->journal, trial, resource, score, decision, &json));
     write_others(d, said, json);
     WEFT_TRY(journal_end(d->journal));
     *stops = decision != SCHED_CONTINUE;
-    return *stops ? tell_searcher(d, trial) : WEFT_OK;
+    return *stops ? desk_tell_searcher(d, trial) : WEFT_OK;
 }
 
 weft_status desk_end(search_desk *d, const desk_ended *ended, const char *failed)
@@ -616,7 +497,7 @@ weft_status desk_end(search_desk *d, const desk_ended *ended, const char *failed
         WEFT_TRY(sched_remove(d->sched, trial));
         WEFT_TRY(sched_log_remove(d->journal, trial, &json));
         WEFT_TRY(journal_end(d->journal));
-        WEFT_TRY(tell_searcher(d, trial));
+        WEFT_TRY(desk_tell_searcher(d, trial));
     }
     d->trial[trial].busy = false;
     d->trial[trial].seconds += ended->seconds;
@@ -638,10 +519,29 @@ int64_t desk_first_part(const search_desk *d)
     return epochs_of(d, desc->grace > 0 ? desc->grace : desc->max_resource);
 }
 
+/* The best score of a trial of the space; -1: there is none. */
+static int leader_by_score(const search_desk *d)
+{
+    int leader = -1;
+    for (int i = 0; i < d->trials; ++i) {
+        const double best = sched_trial_at(d->sched, i)->best;
+        if (isfinite(best) && d->trial[i].number != DESK_OUTSIDE &&
+            (leader < 0 || best > sched_trial_at(d->sched, leader)->best)) {
+            leader = i;
+        }
+    }
+    return leader;
+}
+
 weft_status desk_best(search_desk *d, int *trial, searcher_leader *leader)
 {
     *leader = (searcher_leader){.trial = -1};
-    WEFT_TRY(is_population(d) ? WEFT_OK : searcher_best(d->searcher, leader));
-    *trial = leader->trial >= 0 ? (int)leader->trial : sched_leader(d->sched);
+    WEFT_TRY(desk_is_population(d) ? WEFT_OK : searcher_best(d->searcher, leader));
+    *trial = leader_by_score(d);
+    for (int i = 0; i < d->trials && leader->trial >= 0; ++i) {
+        if (d->trial[i].number == leader->trial) {
+            *trial = i;
+        }
+    }
     return WEFT_OK;
 }

@@ -28,6 +28,7 @@ enum { DESK_WORDS = 200 };
 typedef struct desk_trial {
     double *values; /* [dimensions] */
     uint64_t seed;
+    int64_t number;                  /* with the searcher; -1: the space was changed, and the trial is outside */
     double seconds, rank_seconds;    /* of training, over all its parts; the latter times their ranks */
     double at_best[OBJECTIVES_MOST]; /* [objectives] where the first one was best; NaN: no report yet */
     bool ends;                       /* the user has said so */
@@ -78,6 +79,7 @@ typedef struct search_desk {
     int64_t limit;       /* trials that are begun */
     int64_t unit;        /* epochs between scores, which are the scheduler's resource */
     int64_t runs;        /* trials of each suggested configuration, one after another */
+    double repeat_share; /* of all epochs, in which leading configurations train again once promotions are over */
     int64_t epochs_most; /* budgets, 0: none */
     double rank_hours_most;
     bool spent; /* a budget is: no part begins any more */
@@ -86,6 +88,7 @@ typedef struct search_desk {
     journal *journal;
     desk_trial *trial; /* [trials] */
     int trials, room;
+    int outside;       /* of the trials: see desk_trial.number */
     desk_score *score; /* [scores] all reports, in their order */
     int scores, score_room;
     desk_descent *descent;             /* [descents] */
@@ -103,14 +106,19 @@ typedef struct search_desk {
 searcher_desc desk_searcher(const weft_options *options, int64_t trials, bool repeats);
 /* WEFT_ERR_USAGE: options contradict each other, or the space. Writes nothing. */
 weft_status desk_check(const weft_options *options, const search_space *space);
+/* What is searched: `base` names all that scores depend on beside the space, in words; text: the space's file. */
+typedef struct desk_subject {
+    const char *base, *text;
+} desk_subject;
+
 /*
  * options: of `weft tune`. objectives: values of a report. folder: exists and outlives the desk; the journal is
- * its trials.jsonl. base: names all that scores depend on beside the space, in words; a journal of another search is
- * refused with WEFT_ERR_USAGE. resume: it is read again, where there is one, and goes on to the number of trials that
- * options say now. Free with desk_close, also after a failure.
+ * its trials.jsonl. A journal of another search is refused with WEFT_ERR_USAGE; with --force that of another space is
+ * brought to this one: trials whose settings it has not are kept as history. resume: the journal is read again, where
+ * there is one, and goes on to the number of trials that options say now. Free with desk_close, also after a failure.
  */
 weft_status desk_open(const weft_options *options, int objectives, const search_space *space, const char *folder,
-                      const char *base, bool resume, search_desk *desk);
+                      const desk_subject *subject, bool resume, search_desk *desk);
 /* [out] path [FILE_PATH_MAX]: of a trial's folder, or of a file in it; name NULL: the folder. */
 weft_status desk_trial_path(const char *folder, int trial, const char *name, char *path);
 void desk_close(search_desk *desk);

@@ -10,7 +10,7 @@ enum { TEXT_BYTES = 512 };
 static bool is_complete(const search_state *s, int trial)
 {
     const sched_trial *t = sched_trial_at(s->desk.sched, trial);
-    return t->state == SCHED_COMPLETED && !isnan(t->best);
+    return s->desk.trial[trial].number >= 0 && t->state == SCHED_COMPLETED && !isnan(t->best);
 }
 
 weft_status search_find_front(const search_state *s, search_front *front)

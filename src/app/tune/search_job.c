@@ -139,10 +139,23 @@ static weft_status name_base(const search_state *s, char *text)
     return WEFT_OK;
 }
 
+/* [out] text: the file's, with a NUL behind; weft_free. */
+static weft_status read_text(const char *path, char **text)
+{
+    file_map map;
+    WEFT_TRY(file_map_open(path, &map));
+    const weft_status status = WEFT_NEW_ZERO(text, map.size + 1, WEFT_MEM_GENERAL);
+    if (status == WEFT_OK) {
+        memcpy(*text, map.data, map.size);
+    }
+    file_map_close(&map);
+    return status;
+}
+
 /* Rank 0. */
 static weft_status open_desk(search_state *s)
 {
-    char path[FILE_PATH_MAX], *base = NULL;
+    char path[FILE_PATH_MAX], *base = NULL, *text = NULL;
     const bool resume = option_flag(s->options, OPT_RESUME);
     WEFT_TRY(file_path(path, "%s/trials.jsonl", s->folder));
     WEFT_CHECK(resume || !file_exists(path), WEFT_ERR_USAGE,
@@ -150,10 +163,12 @@ static weft_status open_desk(search_state *s)
     WEFT_TRY(folder_make(s->folder));
     WEFT_TRY(WEFT_NEW(&base, BASE_BYTES, WEFT_MEM_GENERAL));
     weft_status status = name_base(s, base);
+    status = status == WEFT_OK ? read_text(option_argument(s->options, 0), &text) : status;
+    const desk_subject subject = {.base = base, .text = text};
     status = status == WEFT_OK
-                 ? desk_open(s->options, s->objectives.count, &s->space, s->folder, base, resume, &s->desk)
+                 ? desk_open(s->options, s->objectives.count, &s->space, s->folder, &subject, resume, &s->desk)
                  : status;
-    weft_free(base);
+    WEFT_FREE_ALL(base, text);
     return status;
 }
 
@@ -363,12 +378,13 @@ static weft_status search(search_state *s)
     return trained == WEFT_OK ? trained : weft_fail(trained, "%s", why);
 }
 
-/* [out] fits: groups of so many ranks share the ranks evenly, and every node with each other. Collective. */
+/* [out] fits: there is a group of so many ranks, and none has parts of nodes. Ranks behind the last whole group train
+ * smaller parts. Collective. */
 static weft_status check_size(weft_comm *world, int size, bool *fits)
 {
     const int ranks = comm_size(world), node = comm_node_size(world);
-    const bool even = size >= node ? size % node == 0 : node % size == 0;
-    int64_t all = even && size <= ranks && ranks % size == 0;
+    const bool even = node == ranks || (size >= node ? size % node == 0 : node % size == 0);
+    int64_t all = even && size <= ranks;
     WEFT_TRY(comm_allreduce(world, &all, 1, WEFT_DTYPE_I64, COMM_MIN));
     *fits = all != 0;
     return WEFT_OK;
@@ -388,8 +404,8 @@ static weft_status make_teams(search_state *s, int size)
     }
     WEFT_CHECK(!elastic || s->teams > 1, WEFT_ERR_USAGE,
                FLAG_ELASTIC
-               ": %d ranks in groups of %d have no two groups that could train together: start more ranks, "
-               "or leave it out",
+               ": of %d ranks in groups of %d no two groups could train together without parts of a node: start more "
+               "ranks, an even number on each node, or leave it out",
                comm_size(world), size);
     s->group = s->team[0];
     return WEFT_OK;

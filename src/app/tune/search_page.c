@@ -30,7 +30,7 @@ void search_end_drawing(json_writer *json)
 static bool is_shown(const search_state *s, int trial, int state)
 {
     const sched_trial *t = sched_trial_at(s->desk.sched, trial);
-    return !isnan(t->best) && (state < 0 || (int)t->state == state);
+    return s->desk.trial[trial].number >= 0 && !isnan(t->best) && (state < 0 || (int)t->state == state);
 }
 
 /* One number a trial that has a score and this state, -1: any. */

@@ -72,7 +72,7 @@ int search_rank_trials(const search_state *s, search_ranked *order)
 {
     int count = 0;
     for (int i = 0; i < s->desk.trials; ++i) {
-        if (!isnan(facts_of(s, i)->best)) {
+        if (s->desk.trial[i].number >= 0 && !isnan(facts_of(s, i)->best)) {
             order[count++] = (search_ranked){i, facts_of(s, i)->best};
         }
     }
@@ -182,7 +182,10 @@ static weft_status write_csv(const search_state *s, const search_front *front)
     for (int i = 0; i < s->desk.trials; ++i) {
         const sched_trial *t = facts_of(s, i);
         const desk_trial *own = &s->desk.trial[i];
-        fprintf(out, "%d,%s,%" PRId64, i, t->diverged ? "diverged" : state_names[t->state],
+        fprintf(out, "%d,%s,%" PRId64, i,
+                own->number < 0 ? "outside"
+                : t->diverged   ? "diverged"
+                                : state_names[t->state],
                 search_epoch_of(s, t->resource));
         write_number(out, search_measured(s, t->value));
         write_number(out, search_measured(s, t->best));

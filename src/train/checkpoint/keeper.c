@@ -157,8 +157,9 @@ weft_status keeper_keep(train_keeper *keeper, const train_progress *progress, bo
     if (plan == NULL) {
         return WEFT_OK;
     }
-    bool closing = over && !plan->passing && (plan->every_epochs > 0 || plan->every_steps > 0 || plan->every_s > 0);
-    if (!stop && !keeper->due && !closing) {
+    bool closing = over && (plan->every_epochs > 0 || plan->every_steps > 0 || plan->every_s > 0);
+    const bool none = over && plan->passing;
+    if (none || (!stop && !keeper->due && !closing)) {
         return WEFT_OK;
     }
     keeper->stop = keeper->due = false;

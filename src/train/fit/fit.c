@@ -377,7 +377,7 @@ weft_status fit_rounds(const fit_services *services, const fit_method *method, t
     fit_run fit = {.services = NULL};
     const double start = clock_seconds();
     memset(result, 0, sizeof *result);
-    weft_status status = comm_agree(services->comm, train_times_open(&fit.times));
+    weft_status status = comm_agree(services->comm, train_times_open(services->epochs, services->runs, &fit.times));
     if (status == WEFT_OK) {
         fit_open(services, method, &fit);
         status = fit_all(&fit, result);

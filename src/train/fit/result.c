@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/alloc.h"
+#include "base/integer/integers.h"
 #include "base/sample.h"
 
 enum { TIMES_KEPT = 1 << 20 };
@@ -48,10 +49,11 @@ void train_result_summarise(train_result *result)
     mean_and_std(result->run, result->runs, train_of, &result->train_mean, &unused);
 }
 
-weft_status train_times_open(train_times *times)
+weft_status train_times_open(int64_t epochs, int64_t runs, train_times *times)
 {
     times->count = 0;
-    return WEFT_NEW(&times->second, TIMES_KEPT, WEFT_MEM_GENERAL);
+    times->kept = larger(smaller(smaller(epochs, TIMES_KEPT) * runs, TIMES_KEPT), 1);
+    return WEFT_NEW(&times->second, times->kept, WEFT_MEM_GENERAL);
 }
 
 void train_times_close(train_times *times)
@@ -63,12 +65,12 @@ void train_times_close(train_times *times)
 void train_times_add(train_times *times, double second)
 {
     assert(times->second != NULL);
-    times->second[times->count++ % TIMES_KEPT] = second;
+    times->second[times->count++ % times->kept] = second;
 }
 
 void train_times_summarise(train_times *times, train_result *result)
 {
-    const int64_t count = times->count < TIMES_KEPT ? times->count : TIMES_KEPT;
+    const int64_t count = smaller(times->count, times->kept);
     if (count > 0) {
         const sample_quartiles q = sample_quartiles_of(times->second, count);
         result->epoch_s_median = q.median;

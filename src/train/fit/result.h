@@ -25,11 +25,12 @@ void train_result_summarise(train_result *result);
 
 /* Seconds of the newest epochs, up to a million. */
 typedef struct train_times {
-    double *second;
-    int64_t count; /* epochs timed so far, those that were forgotten included */
+    double *second;      /* [kept] */
+    int64_t kept, count; /* count: epochs timed so far, those that were forgotten included */
 } train_times;
 
-weft_status train_times_open(train_times *times);
+/* epochs: of each of the runs. */
+weft_status train_times_open(int64_t epochs, int64_t runs, train_times *times);
 void train_times_close(train_times *times); /* zeroed ones are fine */
 void train_times_add(train_times *times, double second);
 /* Median and quartiles into the result; the order of the times is lost. */

@@ -76,7 +76,7 @@ static weft_status loop_create(loop *l)
     if (l->source->leaves_training && l->source->loss == TRAIN_LOSS_XENT && scores.metric == TRAIN_METRIC_ACCURACY) {
         WEFT_TRY(tensor_create(l->hal, WEFT_DTYPE_I64, 1, 2, WEFT_MEM_WORKSPACE, &l->right));
     }
-    return train_times_open(&l->fit.times);
+    return train_times_open(l->options->epochs, l->options->runs, &l->fit.times);
 }
 
 /* Ranks that disagreed would wait for each other for ever. */

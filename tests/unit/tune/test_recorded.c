@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "io/npy.h"
+#include "support/folder.h"
 #include "support/test.h"
 #include "tune/recorded/study.h"
 
@@ -110,16 +111,32 @@ static void test_models_search_better_than_chance(void **state)
 
 enum { A = 4, B = 3, SEEDS = 2 };
 
+static void *folder; /* of the tables that are made */
+
+static int begin(void **state)
+{
+    (void)state;
+    return folder_setup(&folder);
+}
+
+static int clean(void **state)
+{
+    (void)state;
+    return folder_teardown(&folder);
+}
+
 static void write_table(const char *spaces, const float *scores, int dims, char path[FILE_PATH_MAX])
 {
     const int64_t shape[] = {A, B, SEEDS};
     npz_writer *writer = NULL;
     file_writer text;
-    snprintf(path, FILE_PATH_MAX, "made.npz");
+    char beside[FILE_PATH_MAX];
+    ASSERT_OK(file_path(path, "%s/made.npz", (const char *)folder));
+    ASSERT_OK(file_path(beside, "%s/spaces.json", (const char *)folder));
     ASSERT_OK(npz_writer_open(path, &writer));
     ASSERT_OK(npz_writer_add(writer, "val", 'f', 4, dims, dims == 3 ? shape : (const int64_t[]){A, B * SEEDS}, scores));
     ASSERT_OK(npz_writer_commit(writer));
-    ASSERT_OK(file_writer_open("spaces.json", &text));
+    ASSERT_OK(file_writer_open(beside, &text));
     ASSERT_OK(file_write(&text, spaces, strlen(spaces)));
     ASSERT_OK(file_writer_commit(&text));
 }
@@ -229,5 +246,5 @@ int main(void)
         cmocka_unit_test(test_closed_form_is_the_enumeration),
         cmocka_unit_test(test_damaged_tables_are_refused),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, begin, clean);
 }

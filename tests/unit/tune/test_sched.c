@@ -214,6 +214,38 @@ static void test_promotion_counts(void **state)
     }
 }
 
+/* A trial beside the rungs reports at each of them and never pauses; others are promoted as if there were none. */
+static void test_whole_trial(void **state)
+{
+    (void)state;
+    static const sched_desc desc = {.kind = SCHED_ASHA, .maximise = true, .max_resource = 9, .grace = 1, .trials = 3};
+    sched *s = NULL;
+    sched_work work;
+    sched_decision decision;
+    ASSERT_OK(sched_open(&desc, &s));
+    for (int i = 0; i < 3; i++) {
+        ASSERT_OK(sched_next(s, &work));
+        ASSERT_OK(sched_report(s, i, 1, 0.1 * i, &decision));
+        assert_int_equal(decision, SCHED_PAUSE);
+    }
+    const uint64_t before = sched_digest(s);
+    ASSERT_OK(sched_start_whole(s, &work)); /* beyond the limit */
+    assert_true(work.action == SCHED_START && work.trial == 3 && work.until == 9 && work.whole);
+    assert_int_not_equal(sched_digest(s), before);
+    for (int epoch = 1; epoch <= 9; epoch++) {
+        ASSERT_OK(sched_report(s, 3, epoch, 1.0, &decision));
+        assert_int_equal(decision, epoch < 9 ? SCHED_CONTINUE : SCHED_COMPLETE);
+    }
+    ASSERT_OK(sched_next(s, &work)); /* one of the three, not of four, is due: the best of them */
+    assert_true(work.action == SCHED_RESUME && work.trial == 2 && !work.whole);
+    ASSERT_OK(sched_start_whole(s, &work));
+    ASSERT_OK(sched_remove(s, work.trial));
+    sched_close(s);
+    ASSERT_OK(sched_open(&(sched_desc){.kind = SCHED_KIND_FIFO, .max_resource = 9}, &s));
+    ASSERT_STATUS(sched_start_whole(s, &work), WEFT_ERR_USAGE);
+    sched_close(s);
+}
+
 typedef struct record {
     int trial, rung;
     double score;
@@ -594,6 +626,7 @@ int main(void)
                                        cmocka_unit_test(test_hyperband_brackets),
                                        cmocka_unit_test(test_hyperband_by_any_groups),
                                        cmocka_unit_test(test_promotion_counts),
+                                       cmocka_unit_test(test_whole_trial),
                                        cmocka_unit_test(test_promotion_is_of_the_best),
                                        cmocka_unit_test(test_promotion_without_the_lost),
                                        cmocka_unit_test(test_pasha_stays_low),

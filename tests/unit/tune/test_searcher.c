@@ -261,6 +261,44 @@ static void test_leaders_run_again_at_the_end(void **state)
     space_free(&space);
 }
 
+/* Leaders that run again when the caller says so: one that was trained in full, and the best of those with two runs
+ * wins, by its mean, over one lucky run. */
+static void test_leaders_run_again_on_request(void **state)
+{
+    (void)state;
+    static const double values[4][DIMENSIONS] = {
+        {0.01, 3, 1, 0.5}, {0.1, 3, 1, 0.5}, {0.02, 3, 1, 0.4}, {0.05, 2, 1, 0.4}};
+    static const int config[] = {0, 1, 2, 0, 1};
+    static const double score[] = {1.0, 1.3, 1.1, 1.4, 1.25};
+    searcher_leader best;
+    searcher *s;
+    search_space space;
+    int64_t trial;
+    double again[DIMENSIONS];
+    make_space(&space);
+    ASSERT_OK(searcher_open(
+        &space, &(searcher_desc){.kind = SEARCHER_RANDOM, .repeats = 0.3, .trials = 4, .on_request = true}, &s));
+    ASSERT_OK(searcher_again(s, again, &trial));
+    assert_int_equal(trial, -1); /* none has ended */
+    for (int i = 0; i < 5; i++) {
+        ASSERT_OK(searcher_begin(s, values[config[i]], &trial));
+        ASSERT_OK(searcher_report(s, trial, score[i]));
+        ASSERT_OK(searcher_best(s, &best));
+        assert_int_equal(best.trial, 0);
+        assert_int_equal(best.runs, i < 3 ? 1 : 2);
+    }
+    ASSERT_NEAR(best.score, 1.2, 1e-12);
+    ASSERT_OK(searcher_begin(s, values[3], &trial));
+    ASSERT_OK(searcher_report_part(s, trial, 0.1, 0.5)); /* a part of a training is no leader */
+    ASSERT_OK(searcher_again(s, again, &trial));
+    assert_int_equal(trial, 6);
+    assert_false(same(again, values[3]));
+    ASSERT_OK(searcher_suggest(s, again, &trial)); /* past the budget, and nothing is repeated by itself */
+    assert_false(same(again, values[0]) || same(again, values[1]) || same(again, values[2]));
+    searcher_close(s);
+    space_free(&space);
+}
+
 static void test_what_diverges_or_is_forgotten_does_not_win(void **state)
 {
     (void)state;
@@ -330,6 +368,7 @@ int main(void)
         cmocka_unit_test(test_importance_is_the_share_of_the_variance),
         cmocka_unit_test(test_gains_are_those_of_trials_that_went_on),
         cmocka_unit_test(test_leaders_run_again_at_the_end),
+        cmocka_unit_test(test_leaders_run_again_on_request),
         cmocka_unit_test(test_what_diverges_or_is_forgotten_does_not_win),
         cmocka_unit_test(test_priors_draw_numbers_near),
     };
