@@ -10,8 +10,8 @@
 /* Pieces of the rows of the matrix in a strip, between which a slice may end. */
 enum { OUT_SHARES = 16 };
 
-/* Strips of more bytes are larger than the second-level caches, so that it matters which reads follow one another. */
-enum { ORDERED_BYTES = 4 << 20 };
+/* Strips of more bytes are larger than second-level caches, so that it matters which reads follow one another. */
+enum { ORDERED_BYTES = 1 << 20 };
 
 /* ---- preparing --------------------------------------------------------------------------------------------------- */
 /* Rows [begin, end) are divided by what they read. */

@@ -371,7 +371,7 @@ static int run_strips(cuda_queue *queue, const hal_spmm_run_args *a, const spmm_
 /* ---- shared sums ------------------------------------------------------------------------------------------------- */
 
 /* A run of the rows of a level over the strip. */
-template <typename real> static int run_level(cuda_queue *queue, const hal_spmm *m, spmm_call<real> s)
+template <typename real> static int run_level(cuda_queue *queue, hal_spmm *m, spmm_call<real> s)
 {
     hal_spmm_run_args a = {};
     a.matrix = m;
