@@ -184,8 +184,7 @@ static weft_status create_edges(const weft_part *part, hal_spmm_form form, gnn_m
     gnn_plan *plan = &model->plan;
     const gnn_layer_ops *ops = gnn_layer_ops_of(&plan->config);
     const gnn_edge_use use = {.loops_count = !ops->counts_self,
-                              .may_share =
-                                  ops->shares_maxima && (form == HAL_SPMM_AUTO || form == HAL_SPMM_SHARED),
+                              .may_share = ops->shares_maxima && (form == HAL_SPMM_AUTO || form == HAL_SPMM_SHARED),
                               .must_share = form == HAL_SPMM_SHARED};
     WEFT_TRY(gnn_part_edges_create(model->comm, model->hal, part, plan->max_width, &use, &model->edges));
     for (int l = 0; l < plan->layers && model->edges.shared.sums > 0; ++l) {

@@ -23,7 +23,7 @@
  *               dm/ties root -> replicas that are destinations
  *               dx      replicas that are sources -> root, added
  *
- * Where rows have much in common (gnn/layers/shared_edges.h), partial maxima stand behind the rows of x, as rows of the
+ * Where rows have much in common (gnn/edges/shared_edges.h), partial maxima stand behind the rows of x, as rows of the
  * same matrix, and each rank's work runs along them; what is exchanged is the same.
  *
  * Three rows a direction of the layer against two of a sum: the least would be the four rows of a sum and a bit an

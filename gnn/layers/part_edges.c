@@ -90,9 +90,8 @@ static weft_status create_own(weft_hal *hal, const weft_part *part, const gnn_ed
 {
     WEFT_TRY(to_device(hal, part->gid, part->n_local, sizeof *part->gid, (void **)&edges->id));
     WEFT_TRY(part->parts > 1 ? upload_elsewhere(hal, part, &edges->elsewhere) : WEFT_OK);
-    WEFT_TRY(use->may_share
-                 ? gnn_shared_edges_create(hal, part, use->must_share, edges->elsewhere, &edges->shared)
-                 : WEFT_OK);
+    WEFT_TRY(use->may_share ? gnn_shared_edges_create(hal, part, use->must_share, edges->elsewhere, &edges->shared)
+                            : WEFT_OK);
     if (edges->shared.sums > 0) {
         return WEFT_OK;
     }

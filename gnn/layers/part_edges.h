@@ -4,8 +4,8 @@
  */
 #pragma once
 
+#include "gnn/edges/shared_edges.h"
 #include "gnn/layers/aggregate.h"
-#include "gnn/layers/shared_edges.h"
 
 typedef struct gnn_part_edges {
     weft_hal *hal;

@@ -3,7 +3,7 @@
  * backend.
  *
  *      partial sums    level 1 reads columns of the matrix, level 2 those and partial sums of level 1, ...
- *      rows            read columns of the matrix and partial sums, and subtract columns that a partial sum has too many
+ *      rows            read columns of the matrix and partial sums, and subtract columns of which these have too many
  *
  * Without signs nothing is subtracted: every entry of the matrix is on one path, so that largest elements, and how
  * often they are there, follow from partial maxima as sums do from partial sums.

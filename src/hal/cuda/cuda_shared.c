@@ -13,8 +13,7 @@ typedef struct signed_rows {
 /* Rows [begin, end): what they subtract behind what they add. */
 static weft_status make_rows(const hal_shared_rows *m, int64_t begin, int64_t end, signed_rows *made)
 {
-    const int64_t entries =
-        m->plus_start[end] - m->plus_start[begin] + m->minus_start[end] - m->minus_start[begin];
+    const int64_t entries = m->plus_start[end] - m->plus_start[begin] + m->minus_start[end] - m->minus_start[begin];
     WEFT_TRY(WEFT_NEW(&made->offset, end - begin + 1, WEFT_MEM_WORKSPACE));
     WEFT_TRY(WEFT_NEW(&made->column, entries + 1, WEFT_MEM_WORKSPACE));
     WEFT_TRY(WEFT_NEW(&made->value, entries + 1, WEFT_MEM_WORKSPACE));

@@ -233,6 +233,8 @@ size_t cuda_scratch_of_spmm(const cuda_queue *queue, const hal_scratch_shape *sh
 
 void cuda_sparse_ops(hal_sparse_ops *ops)
 {
-    *ops = (hal_sparse_ops){
-        .spmm_create = spmm_create, .spmm_destroy = cuda_spmm_destroy, .spmm_info = spmm_info, .spmm_bytes = spmm_bytes};
+    *ops = (hal_sparse_ops){.spmm_create = spmm_create,
+                            .spmm_destroy = cuda_spmm_destroy,
+                            .spmm_info = spmm_info,
+                            .spmm_bytes = spmm_bytes};
 }

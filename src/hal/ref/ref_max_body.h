@@ -41,8 +41,7 @@ weft_status TYPED(ref_max_ties)(const hal_max_ties_args *args)
             for (int64_t e = offset[r]; e < offset[r + 1]; ++e) {
                 assert(column[e] >= 0 && column[e] < args->x.rows);
                 const bool ties_here = LOAD(AT(x, column[e], j)) == LOAD(AT(y, r, j));
-                const double times =
-                    column[e] < once ? 1.0 : (double)counts[(column[e] - once) * args->count.ld + j];
+                const double times = column[e] < once ? 1.0 : (double)counts[(column[e] - once) * args->count.ld + j];
                 count += ties_here ? times : 0.0;
             }
             AT(ties, r, j) = (real)count;

@@ -5,9 +5,9 @@
  */
 #include <string.h>
 
+#include "base/clock.h"
 #include "gnn/facts.h"
 #include "gnn/gnn_model.h"
-#include "base/clock.h"
 #include "gnn/product_gain.h"
 #include "support/labelled_graphs.h"
 

@@ -17,7 +17,7 @@ typedef struct setting {
     const test_graph *graph;
     weft_partition partition;
     const char *backend;
-    int least_levels; /* of partial maxima on each rank */
+    int least_levels;        /* of partial maxima on each rank */
     float *most, *ties, *dx; /* [n, WIDTH] by global id, written by roots */
 } setting;
 
@@ -113,8 +113,7 @@ static weft_status run(const weft_part *part, const gnn_part_edges *edges, const
     WEFT_TRY(gnn_exchange_destinations(edges, HALO_REVERSE_MAX, &most));
     WEFT_TRY(keep_rows(part, &most, s->most));
     WEFT_TRY(gnn_exchange_destinations(edges, HALO_FORWARD, &most));
-    WEFT_TRY(shares ? gnn_shared_ties(shared, &t->x, &most, &t->ties)
-                    : tensor_max_ties(&in, &x, &most, NULL, &ties));
+    WEFT_TRY(shares ? gnn_shared_ties(shared, &t->x, &most, &t->ties) : tensor_max_ties(&in, &x, &most, NULL, &ties));
     WEFT_TRY(gnn_exchange_destinations(edges, HALO_REVERSE, &ties));
     WEFT_TRY(keep_rows(part, &ties, s->ties));
     WEFT_TRY(tensor_axpby(1.0, &partial, 0.0, &copy));
@@ -160,7 +159,8 @@ static weft_status run_rank(weft_comm *comm, void *argument)
     weft_part part = {0};
     comm_set_stall_timeout(comm, PATIENCE_S);
     weft_status status = weft_hal_open(s->backend, 1 + comm_rank(comm) % 2, &hal);
-    status = status == WEFT_OK ? part_extract(&s->graph->graph, &s->partition, comm_rank(comm), NULL, 0, &part) : status;
+    status =
+        status == WEFT_OK ? part_extract(&s->graph->graph, &s->partition, comm_rank(comm), NULL, 0, &part) : status;
     status = comm_agree(comm, status);
     status = status == WEFT_OK ? run_part(comm, hal, &part, s) : status;
     part_destroy(&part);

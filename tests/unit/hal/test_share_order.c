@@ -94,8 +94,7 @@ static void test_order(void **state)
 {
     (void)state;
     test_graph graph = forum();
-    const hal_csr csr = {
-        .rows = POSTS, .cols = POSTS, .offset = graph.offset, .column = graph.source};
+    const hal_csr csr = {.rows = POSTS, .cols = POSTS, .offset = graph.offset, .column = graph.source};
     int32_t source[POSTS], target[POSTS];
     hal_shared_rows m;
     ASSERT_OK(hal_share_find(&csr, true, 2, NULL, &m));

@@ -3,8 +3,9 @@
  *
  *      FOLDER/shared-HASH.bin:  head | level | plus_start | minus_start | plus | minus
  *
- * HASH is that of the matrix's rows and columns, and of whether anything may be subtracted. A file that is damaged, of another matrix or of another layout is
- * none. Finding takes seconds, reading milliseconds. Files may be removed at any time.
+ * HASH is that of the matrix's rows and columns, and of whether anything may be subtracted. A file that is damaged, of
+ * another matrix or of another layout is none. Finding takes seconds, reading milliseconds. Files may be removed at any
+ * time.
  */
 #pragma once
 

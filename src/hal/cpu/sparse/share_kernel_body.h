@@ -75,7 +75,7 @@ KERNEL void shared_strip(const hal_shared_rows *m, int64_t begin, int64_t end, i
 enum { SHARED_WIDEST = LANES * 8 < 64 ? LANES * 8 : 64 }; /* columns of a strip */
 
 #define SHARED_OF(strip)                                                                                               \
-    static void shared_##strip(const hal_shared_rows *m, int64_t begin, int64_t end, int64_t first_out,                    \
+    static void shared_##strip(const hal_shared_rows *m, int64_t begin, int64_t end, int64_t first_out,                \
                                const spmm_pass *pass)                                                                  \
     {                                                                                                                  \
         shared_strip(m, begin, end, first_out, pass, strip / LANES);                                                   \

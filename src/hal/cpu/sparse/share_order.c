@@ -17,12 +17,12 @@ typedef struct numbered {
 
 typedef struct order_work {
     const hal_shared_rows *m;
-    float *value;  /* [sources + sums] of columns, and of partial sums what a pass makes */
-    float *row;    /* [targets] */
-    float *reads;  /* [targets] columns that a row comes to; */
-    float *readers; /* [sources] rows that come to a column */
-    float *terms;  /* [sums] columns that a partial sum comes to */
-    numbered *by;  /* the longest of the three, to be sorted */
+    float *value;          /* [sources + sums] of columns, and of partial sums what a pass makes */
+    float *row;            /* [targets] */
+    float *reads;          /* [targets] columns that a row comes to; */
+    float *readers;        /* [sources] rows that come to a column */
+    float *terms;          /* [sums] columns that a partial sum comes to */
+    numbered *by;          /* the longest of the three, to be sorted */
     int32_t *column, *sum; /* [sources], [sums] new numbers */
 } order_work;
 

@@ -1,6 +1,6 @@
 /*
- * hal/cpu/sparse/share_order.h: an order of the rows and columns of shared sums in which rows that read alike stand near
- * each other, so that what they read comes out of nearer caches.
+ * hal/cpu/sparse/share_order.h: an order of the rows and columns of shared sums in which rows that read alike stand
+ * near each other, so that what they read comes out of nearer caches.
  *
  *      a number at random for each column; then ROUNDS times
  *          a row's number is the mean of those of its columns, a column's the mean of those of its rows

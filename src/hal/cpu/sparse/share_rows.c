@@ -91,8 +91,7 @@ static weft_status make_groups(share_pass *p)
     return WEFT_OK;
 }
 
-static weft_status begin_pass(const share_matrix *m, const share_search *search, int pass, bool seconds,
-                              share_pass *p)
+static weft_status begin_pass(const share_matrix *m, const share_search *search, int pass, bool seconds, share_pass *p)
 {
     *p = (share_pass){.m = m, .search = search};
     WEFT_TRY(sign_rows(p, pass, seconds));

@@ -103,11 +103,11 @@ typedef struct spmm_pass {
     int64_t ldself;
     bool narrow_self;
     float beta;
-    bool marked_rows; /* LISTS: edges of unmarked rows are left out */
+    bool marked_rows;      /* LISTS: edges of unmarked rows are left out */
     const int32_t *target; /* SHARED: rows that are written, in their order; NULL: one after the other */
-    bool first, last; /* blocked forms: the sweep over the first block starts the sums, the last one writes out */
-    float *sum;       /* blocked forms: [rows, strip] partial sums */
-    bool stream;      /* ROWS: write past the caches; self and out are float32 */
+    bool first, last;      /* blocked forms: the sweep over the first block starts the sums, the last one writes out */
+    float *sum;            /* blocked forms: [rows, strip] partial sums */
+    bool stream;           /* ROWS: write past the caches; self and out are float32 */
     void *out;
     int64_t ldo;
     bool narrow_out;
@@ -176,8 +176,8 @@ struct hal_spmm {
     int64_t *shared_split;  /* [(levels + 1), parts + 1] rows of each part in a level, last of the matrix's rows */
     bool marked;            /* LISTS of a matrix with marks (spmm_marks.h) */
     int64_t places;         /* of the packed strip: cols, or more where columns are marked */
-    int32_t *source;        /* [places] column of a place, -1: none (not of SHARED); NULL: columns are in their places */
-    int64_t marked_blocks;  /* of marked columns; all of them where columns are not marked */
+    int32_t *source;       /* [places] column of a place, -1: none (not of SHARED); NULL: columns are in their places */
+    int64_t marked_blocks; /* of marked columns; all of them where columns are not marked */
     /* [places, strip]: one strip of x, in float32 or bfloat16; ROWS: [cols, spmm_rows_packed], or NULL; SHARED: [cols +
      * sums, strip] in float32, behind the sources the partial sums */
     float *packed;

@@ -6,7 +6,6 @@
 
 #include "hal/cpu/sparse/share_order.h"
 
-
 /* Pieces of the rows of the matrix in a strip, between which a slice may end. */
 enum { OUT_SHARES = 16 };
 

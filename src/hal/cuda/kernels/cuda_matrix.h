@@ -6,8 +6,8 @@
  *    middle                                      a warp a row
  *    long    more than CUDA_PIECE_EDGES edges    cut into pieces of that many; a second kernel adds their sums in order
  *
- * Where rows share partial sums (hal/share.h), a matrix is one of these for each level of them and one for its rows, with
- * factors of 1 and -1, and reads a strip of sources behind which the partial sums are written.
+ * Where rows share partial sums (hal/share.h), a matrix is one of these for each level of them and one for its rows,
+ * with factors of 1 and -1, and reads a strip of sources behind which the partial sums are written.
  *
  * Who adds what is a function of the matrix and the width, so every run gives the same bits on every card.
  */

@@ -1,5 +1,5 @@
 /*
- * gnn/layers/shared_edges.h: the edges of a part by what its rows have in common (hal/share.h), for largest rows, of
+ * gnn/edges/shared_edges.h: the edges of a part by what its rows have in common (hal/share.h), for largest rows, of
  * which a partial maximum serves many destinations.
  *
  *      x [n_local + sums, d]     rows of vertices | partial maxima, which stand behind them
@@ -33,7 +33,8 @@ weft_status gnn_shared_edges_create(weft_hal *hal, const weft_part *part, bool a
                                     gnn_shared_edges *shared);
 void gnn_shared_edges_destroy(gnn_shared_edges *shared); /* zeros are fine */
 
-/* x [n_local + sums, d], whose rows of vertices are set, gets its partial maxima; out [n_local, d]: the largest rows. */
+/* x [n_local + sums, d], whose rows of vertices are set, gets its partial maxima; out [n_local, d]: the largest
+ * rows. */
 weft_status gnn_shared_largest(const gnn_shared_edges *shared, const weft_tensor *x, const weft_tensor *out);
 /* ties [n_local + sums, d], of the type of parameters: of the vertices, and behind them of partial maxima. y
  * [n_local, d]: the largest rows. */

@@ -1,5 +1,5 @@
-/* gnn/layers/shared_edges.c: see gnn/layers/shared_edges.h. */
-#include "gnn/layers/shared_edges.h"
+/* gnn/edges/shared_edges.c: see gnn/edges/shared_edges.h. */
+#include "gnn/edges/shared_edges.h"
 
 #include <assert.h>
 #include <string.h>
@@ -129,9 +129,9 @@ void gnn_shared_edges_destroy(gnn_shared_edges *shared)
 /* The rows of a level, of a matrix whose partial maxima begin at row `first`; of the vertices behind the last level. */
 static weft_tensor rows_of(const gnn_shared_edges *shared, const weft_tensor *t, int64_t first, int level)
 {
-    return level < shared->levels
-               ? tensor_view(t, first + shared->level[level], shared->level[level + 1] - shared->level[level], 0, t->cols)
-               : tensor_view(t, 0, first, 0, t->cols);
+    return level < shared->levels ? tensor_view(t, first + shared->level[level],
+                                                shared->level[level + 1] - shared->level[level], 0, t->cols)
+                                  : tensor_view(t, 0, first, 0, t->cols);
 }
 
 /* What rows of a level may read: the vertices and all lower levels. */
