@@ -178,6 +178,21 @@ static uint64_t trial_bytes(const gnn_plan *plan, const weft_part *part)
     return later > now ? later - now : 0;
 }
 
+/* Edges one by one, for layers that walk them. Partial maxima that rows share stand behind the rows of inputs. */
+static weft_status create_edges(const weft_part *part, hal_spmm_form form, gnn_model *model)
+{
+    gnn_plan *plan = &model->plan;
+    const gnn_layer_ops *ops = gnn_layer_ops_of(&plan->config);
+    const gnn_edge_use use = {.loops_count = !ops->counts_self,
+                              .may_share = ops->shares_maxima && (form == HAL_SPMM_AUTO || form == HAL_SPMM_SHARED),
+                              .must_share = form == HAL_SPMM_SHARED};
+    WEFT_TRY(gnn_part_edges_create(model->comm, model->hal, part, plan->max_width, &use, &model->edges));
+    for (int l = 0; l < plan->layers && model->edges.shared.sums > 0; ++l) {
+        plan->layer[l].input_rows += plan->layer[l].flow == GNN_FLOW_AGGREGATE_FIRST ? model->edges.shared.sums : 0;
+    }
+    return WEFT_OK;
+}
+
 weft_status gnn_model_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, const gnn_config *config,
                              weft_part *part, const uint8_t *read, hal_spmm_form form, gnn_model *model)
 {
@@ -204,7 +219,7 @@ weft_status gnn_model_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, c
         WEFT_TRY(foresee_aggregations(model));
     }
     if (ops->walks_edges) {
-        WEFT_TRY(gnn_part_edges_create(comm, hal, part, model->plan.max_width, !ops->counts_self, &model->edges));
+        WEFT_TRY(create_edges(part, form, model));
     }
     if (!config->keeps_edges) {
         part_release_edges(part);

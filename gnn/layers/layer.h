@@ -44,9 +44,10 @@ struct gnn_layer_ops {
     bool heads;                /* a hidden layer is config.heads results of width config.hidden, side by side */
     hal_op attends;            /* with heads: the operation with the largest scratch memory */
     bool elu;                  /* between layers, in place of ReLU */
-    bool by_rows;     /* rows of its input, or of out's gradient, may still be for row steps alone (row_steps.h) */
-    bool walks_edges; /* works on gnn_part_edges */
-    bool counts_self; /* every vertex is among its own neighbours, once, whether the graph has its self-loop or not */
+    bool by_rows;       /* rows of its input, or of out's gradient, may still be for row steps alone (row_steps.h) */
+    bool walks_edges;   /* works on gnn_part_edges */
+    bool shares_maxima; /* of which partial maxima may take the place (gnn/edges/shared_edges.h) */
+    bool counts_self;   /* every vertex is among its own neighbours, once, whether the graph has its self-loop or not */
     /* Returns the scaling of sums over neighbours; NULL: the kind has no use for an aggregator. */
     gnn_normalisation (*normalisation)(const gnn_config *config);
     weft_status (*declare)(gnn_layer *layer, int group);

@@ -23,6 +23,9 @@
  *               dm/ties root -> replicas that are destinations
  *               dx      replicas that are sources -> root, added
  *
+ * Where rows have much in common (gnn/edges/shared_edges.h), partial maxima stand behind the rows of x, as rows of the
+ * same matrix, and each rank's work runs along them; what is exchanged is the same.
+ *
  * Three rows a direction of the layer against two of a sum: the least would be the four rows of a sum and a bit an
  * element, who of the ranks won. Where every rank holds whole rows (an edge-cut) nothing is a replica of a destination,
  * and two legs are left. Matrices: [x | m] for all local rows, and dm and ties of layers that give an input gradient.
@@ -32,7 +35,7 @@
 #include <assert.h>
 
 typedef struct max_layer {
-    weft_tensor dm, ties; /* [n_local, d_in]; counts are of the type of parameters */
+    weft_tensor dm, ties; /* [n_local and partial maxima, d_in]; counts are of the type of parameters */
 } max_layer;
 
 /* The first layer's input has no gradient. */
@@ -62,8 +65,9 @@ static weft_status create(gnn_layer *layer)
     }
     WEFT_TRY(WEFT_NEW_ZERO(&max, 1, WEFT_MEM_GENERAL));
     layer->own = max;
-    WEFT_TRY(tensor_create(hal, plan->input_type, layer->n_local, plan->d_in, WEFT_MEM_ACTIVATION, &max->dm));
-    WEFT_TRY(tensor_create(hal, layer->params->dtype, layer->n_local, plan->d_in, WEFT_MEM_ACTIVATION, &max->ties));
+    const int64_t rows = layer->n_local + layer->edges->shared.sums;
+    WEFT_TRY(tensor_create(hal, plan->input_type, rows, plan->d_in, WEFT_MEM_ACTIVATION, &max->dm));
+    WEFT_TRY(tensor_create(hal, layer->params->dtype, rows, plan->d_in, WEFT_MEM_ACTIVATION, &max->ties));
     return tensor_zero(&max->dm);
 }
 
@@ -84,12 +88,47 @@ static tensor_edges edges_of(const gnn_layer *layer, bool backward_to_sources)
                           .elsewhere = backward_to_sources ? NULL : edges->elsewhere};
 }
 
+/* x, or m, with the partial maxima behind it, where rows share some. */
+static weft_tensor with_shared(const gnn_layer *layer, bool m)
+{
+    const int64_t d_in = layer->plan->d_in;
+    return tensor_view(&layer->input, 0, layer->n_local + layer->edges->shared.sums, m ? d_in : 0, d_in);
+}
+
+/* m = the largest x along partial maxima, for which a strip of constant features is copied to a matrix with room. */
+static weft_status shared_largest(gnn_layer *layer, const weft_tensor *x, weft_tensor *m)
+{
+    const gnn_shared_edges *shared = &layer->edges->shared;
+    if (layer->plan->flow == GNN_FLOW_AGGREGATE_FIRST) {
+        const weft_tensor all = with_shared(layer, false);
+        return gnn_shared_largest(shared, &all, m);
+    }
+    weft_tensor all = {.data = NULL};
+    weft_status status = WEFT_OK;
+    WEFT_TRY_GOTO(tensor_create(x->hal, x->dtype, x->rows + shared->sums, x->cols, WEFT_MEM_WORKSPACE, &all), status,
+                  done);
+    weft_tensor first = tensor_view(&all, 0, x->rows, 0, x->cols);
+    WEFT_TRY_GOTO(tensor_axpby(1.0, x, 0.0, &first), status, done);
+    status = gnn_shared_largest(shared, &all, m);
+done:
+    tensor_destroy(&all);
+    return status;
+}
+
+static weft_status local_largest(gnn_layer *layer, const weft_tensor *x, weft_tensor *m)
+{
+    if (layer->edges->shared.sums > 0) {
+        return shared_largest(layer, x, m);
+    }
+    const tensor_edges edges = edges_of(layer, false);
+    return tensor_max_forward(&edges, x, m);
+}
+
 /* m = the largest x of neighbours, on the owned rows. */
 static weft_status largest(gnn_layer *layer, weft_tensor *x, weft_tensor *m)
 {
-    const tensor_edges edges = edges_of(layer, false);
     WEFT_TRY(gnn_exchange_sources(layer->edges, HALO_FORWARD, x));
-    ACTIVITY_TRY(ACTIVITY_AGGREGATE, tensor_max_forward(&edges, x, m));
+    ACTIVITY_TRY(ACTIVITY_AGGREGATE, local_largest(layer, x, m));
     return gnn_exchange_destinations(layer->edges, HALO_REVERSE_MAX, m);
 }
 
@@ -120,16 +159,45 @@ static weft_status forward(gnn_layer *layer, const train_pass *pass, const hal_d
     return WEFT_OK;
 }
 
+static weft_status local_ties(gnn_layer *layer, const weft_tensor *m)
+{
+    max_layer *max = layer->own;
+    const int64_t sums = layer->edges->shared.sums;
+    if (sums == 0) {
+        const tensor_edges edges = edges_of(layer, false);
+        const weft_tensor x = layer_local_x(layer);
+        return tensor_max_ties(&edges, &x, m, NULL, &max->ties);
+    }
+    const weft_tensor x = with_shared(layer, false);
+    const weft_tensor partial = tensor_view(&x, layer->n_local, sums, 0, x.cols);
+    const weft_tensor with_m = with_shared(layer, true);
+    weft_tensor copy = tensor_view(&with_m, layer->n_local, sums, 0, x.cols);
+    WEFT_TRY(tensor_axpby(1.0, &partial, 0.0, &copy)); /* behind m, where gradients look for it */
+    return gnn_shared_ties(&layer->edges->shared, &x, m, &max->ties);
+}
+
+/* dx = what neighbours' maxima give each source, of this rank's edges. */
+static weft_status local_gradient(gnn_layer *layer, weft_tensor *dx)
+{
+    max_layer *max = layer->own;
+    const weft_tensor x = with_shared(layer, false);
+    const weft_tensor m = with_shared(layer, true);
+    if (layer->edges->shared.sums > 0) {
+        return gnn_shared_backward(&layer->edges->shared, &x, &m, &max->dm, dx);
+    }
+    const tensor_edges edges = edges_of(layer, true);
+    return tensor_max_backward(&edges, &x, &m, &max->dm, dx);
+}
+
 /* Of how many neighbours m is the value, over all ranks, on the owned rows. */
 static weft_status count_ties(gnn_layer *layer)
 {
     max_layer *max = layer->own;
-    const tensor_edges edges = edges_of(layer, false);
-    weft_tensor x = layer_local_x(layer);
     weft_tensor m = layer_local_m(layer);
+    weft_tensor ties = tensor_view(&max->ties, 0, layer->n_local, 0, max->ties.cols);
     WEFT_TRY(gnn_exchange_destinations(layer->edges, HALO_FORWARD, &m));
-    ACTIVITY_TRY(ACTIVITY_AGGREGATE, tensor_max_ties(&edges, &x, &m, &max->ties));
-    return gnn_exchange_destinations(layer->edges, HALO_REVERSE, &max->ties);
+    ACTIVITY_TRY(ACTIVITY_AGGREGATE, local_ties(layer, &m));
+    return gnn_exchange_destinations(layer->edges, HALO_REVERSE, &ties);
 }
 
 /* dm = dout W_neigh^T, and of it the share of each neighbour that tied. */
@@ -150,16 +218,14 @@ static weft_status share_gradient(gnn_layer *layer)
 static weft_status input_gradient(gnn_layer *layer, weft_tensor *dx)
 {
     max_layer *max = layer->own;
-    const tensor_edges edges = edges_of(layer, true);
-    weft_tensor x = layer_local_x(layer);
-    weft_tensor m = layer_local_m(layer);
+    weft_tensor dm = tensor_view(&max->dm, 0, layer->n_local, 0, layer->plan->d_in);
     const train_linear own = layer_half(layer, false);
     weft_tensor dout = gnn_layer_out(layer);
     weft_tensor dx_owned = tensor_view(dx, 0, layer->n_owned, 0, layer->plan->d_in);
     WEFT_TRY(count_ties(layer));
     ACTIVITY_TRY(ACTIVITY_LINEAR, share_gradient(layer));
-    WEFT_TRY(gnn_exchange_destinations(layer->edges, HALO_FORWARD, &max->dm));
-    ACTIVITY_TRY(ACTIVITY_AGGREGATE, tensor_max_backward(&edges, &x, &m, &max->dm, dx));
+    WEFT_TRY(gnn_exchange_destinations(layer->edges, HALO_FORWARD, &dm));
+    ACTIVITY_TRY(ACTIVITY_AGGREGATE, local_gradient(layer, dx));
     WEFT_TRY(gnn_exchange_sources(layer->edges, HALO_REVERSE, dx));
     ACTIVITY_TRY(ACTIVITY_LINEAR, linear_input_gradient(&own, &dout, 1.0, &dx_owned));
     return WEFT_OK;
@@ -179,6 +245,7 @@ static weft_status backward(gnn_layer *layer, const train_pass *pass, const hal_
 const gnn_layer_ops gnn_layer_max = {.plan = plan_max,
                                      .connects = true,
                                      .walks_edges = true,
+                                     .shares_maxima = true,
                                      .declare = sum_layer_declare,
                                      .create = create,
                                      .destroy = destroy,

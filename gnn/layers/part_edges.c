@@ -86,11 +86,16 @@ static weft_status upload_edges(weft_hal *hal, const weft_part *part, gnn_part_e
 }
 
 /* What a rank makes for itself, without talking. */
-static weft_status create_own(weft_hal *hal, const weft_part *part, bool loops_count, gnn_part_edges *edges)
+static weft_status create_own(weft_hal *hal, const weft_part *part, const gnn_edge_use *use, gnn_part_edges *edges)
 {
     WEFT_TRY(to_device(hal, part->gid, part->n_local, sizeof *part->gid, (void **)&edges->id));
     WEFT_TRY(part->parts > 1 ? upload_elsewhere(hal, part, &edges->elsewhere) : WEFT_OK);
-    const int64_t loops = loops_count ? 0 : count_loops(part);
+    WEFT_TRY(use->may_share ? gnn_shared_edges_create(hal, part, use->must_share, edges->elsewhere, &edges->shared)
+                            : WEFT_OK);
+    if (edges->shared.sums > 0) {
+        return WEFT_OK;
+    }
+    const int64_t loops = use->loops_count ? 0 : count_loops(part);
     if (loops == 0) {
         return upload_edges(hal, part, edges);
     }
@@ -117,11 +122,11 @@ static weft_status create_halos(weft_comm *comm, const weft_part *part, int64_t 
 }
 
 weft_status gnn_part_edges_create(weft_comm *comm, weft_hal *hal, const weft_part *part, int64_t max_width,
-                                  bool loops_count, gnn_part_edges *edges)
+                                  const gnn_edge_use *use, gnn_part_edges *edges)
 {
     *edges = (gnn_part_edges){.hal = hal, .n_owned = part->n_owned, .n_local = part->n_local};
     assert(part->offset != NULL && part->n_owned <= part->n_local); /* not released yet */
-    WEFT_TRY(comm_agree(comm, create_own(hal, part, loops_count, edges)));
+    WEFT_TRY(comm_agree(comm, create_own(hal, part, use, edges)));
     return comm_size(comm) > 1 ? create_halos(comm, part, max_width, edges) : WEFT_OK;
 }
 
@@ -139,6 +144,7 @@ void gnn_part_edges_destroy(gnn_part_edges *edges)
         hal->mem.free(hal, edges->out_offset);
         hal->mem.free(hal, edges->out_column);
     }
+    gnn_shared_edges_destroy(&edges->shared);
     hal->mem.free(hal, edges->in_offset);
     hal->mem.free(hal, edges->in_column);
     hal->mem.free(hal, edges->id);

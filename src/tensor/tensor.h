@@ -123,9 +123,10 @@ typedef struct tensor_edges {
     const uint8_t *elsewhere; /* the device's, [rows], or NULL: see max_forward */
 } tensor_edges;
 /* out, ties, dx: [rows, n]; ties of the type of parameters; dy becomes dy / ties. edges of _backward: the transposed
- * ones. */
+ * ones. count: NULL, or how often the last rows of x count (max_ties in hal/ops.def), of the type of ties. */
 weft_status tensor_max_forward(const tensor_edges *edges, const weft_tensor *x, weft_tensor *out);
-weft_status tensor_max_ties(const tensor_edges *edges, const weft_tensor *x, const weft_tensor *y, weft_tensor *ties);
+weft_status tensor_max_ties(const tensor_edges *edges, const weft_tensor *x, const weft_tensor *y,
+                            const weft_tensor *count, weft_tensor *ties);
 weft_status tensor_max_share(const weft_tensor *ties, weft_tensor *dy);
 weft_status tensor_max_backward(const tensor_edges *edges, const weft_tensor *x, const weft_tensor *y,
                                 const weft_tensor *dy, weft_tensor *dx);

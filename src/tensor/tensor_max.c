@@ -31,13 +31,16 @@ weft_status tensor_max_forward(const tensor_edges *edges, const weft_tensor *x, 
     return hal_max_forward(out->hal, &args);
 }
 
-weft_status tensor_max_ties(const tensor_edges *edges, const weft_tensor *x, const weft_tensor *y, weft_tensor *ties)
+weft_status tensor_max_ties(const tensor_edges *edges, const weft_tensor *x, const weft_tensor *y,
+                            const weft_tensor *count, weft_tensor *ties)
 {
     WEFT_TRY(tensor_check_alike("max_ties", "x", x, y));
     WEFT_TRY(tensor_check_shape("max_ties", "y", y, edges->rows, x->cols));
     WEFT_TRY(check_ties("max_ties", ties, y));
+    WEFT_TRY(count != NULL ? tensor_check_shape("max_ties", "count", count, count->rows, x->cols) : WEFT_OK);
     return hal_max_ties(ties->hal, &(hal_max_ties_args){.x = tensor_mat(x),
                                                         .y = tensor_mat(y),
+                                                        .count = tensor_mat(count),
                                                         .offset = offsets_of(edges),
                                                         .column = columns_of(edges),
                                                         .ties = tensor_mat(ties)});

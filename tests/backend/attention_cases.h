@@ -152,12 +152,17 @@ static void max_variant(env *e, fill how, int64_t centre)
     const weft_dtype dtype = e->dtype;
     e->dtype = dtype == WEFT_DTYPE_BF16 ? WEFT_DTYPE_F32 : dtype; /* of what is counted */
     operand ties = operand_make(e, rows, e->n, NOTHING);
+    operand counted = operand_make(e, rows, e->n, NOTHING);
     e->dtype = dtype;
     for (int b = 0; b < e->backends; ++b) {
 #define ALONG .offset = ints_on(&offset, b), .column = ints_on(&column, b)
         RUN_ON(e, b, max_forward, ALONG, .x = mat_on(&x, b), .elsewhere = ints_on(&elsewhere, b), .out = mat_on(&y, b));
         RUN_ON(e, b, max_forward, ALONG, .x = mat_on(&x, b), .out = mat_on(&whole, b));
         RUN_ON(e, b, max_ties, ALONG, .x = mat_on(&x, b), .y = mat_on(&whole, b), .ties = mat_on(&ties, b));
+        hal_mat count = mat_on(&ties, b); /* of the last rows of x: whole numbers */
+        count.rows = rows / 2;
+        RUN_ON(e, b, max_ties, ALONG, .x = mat_on(&x, b), .y = mat_on(&whole, b), .count = count,
+               .ties = mat_on(&counted, b));
         RUN_ON(e, b, max_share, .ties = mat_on(&ties, b), .dy = mat_on(&dy, b));
         RUN_ON(e, b, max_backward, ALONG, .x = mat_on(&x, b), .y = mat_on(&whole, b), .dy = mat_on(&dy, b),
                .dx = mat_on(&dx, b));
@@ -165,6 +170,7 @@ static void max_variant(env *e, fill how, int64_t centre)
     operand_compare(e, &y, 0.0);
     operand_compare(e, &whole, 0.0);
     operand_compare(e, &ties, 0.0);
+    operand_compare(e, &counted, 0.0);
     operand_compare(e, &dy, 0.0);
     operand_compare(e, &dx, 64.0 + 0.1 * (double)centre);
 }

@@ -33,7 +33,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 }
 
 /* Eight bytes of an array; sizes are those that were found. */
-static void change(shared_rows *m, const uint8_t *record)
+static void change(hal_shared_rows *m, const uint8_t *record)
 {
     const size_t rows = (size_t)(m->sums + m->targets);
     void *const array[ARRAYS] = {m->level, m->plus_start, m->minus_start, m->plus, m->minus};
@@ -64,7 +64,7 @@ static void change_file(const char *folder, const uint8_t *record)
     closedir(entries);
 }
 
-static void multiply(const shared_rows *m)
+static void multiply(const hal_shared_rows *m)
 {
     float *packed = calloc((size_t)(m->sources + m->sums) * STRIP, sizeof *packed);
     float *out = calloc((size_t)m->targets * STRIP, sizeof *out);
@@ -81,31 +81,33 @@ static void multiply(const shared_rows *m)
     free(out);
 }
 
+static const share_search search = {.kernels = &spmm_kernels_base, .signs = true, .threads = 1};
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char *folder;
-    shared_rows rows, read;
+    hal_shared_rows rows, read;
     bool found = false;
     folder = folder != NULL ? folder : fuzz_folder();
-    if (size == 0 || share_rows_find(&matrix, &spmm_kernels_base, 1, &rows) != WEFT_OK) {
+    if (size == 0 || share_rows_find(&matrix, &search, &rows) != WEFT_OK) {
         return 0;
     }
     const bool of_file = data[0] % 2 != 0;
     for (size_t at = 1; !of_file && at + CHANGE_BYTES <= size && at < CHANGES * CHANGE_BYTES; at += CHANGE_BYTES) {
         change(&rows, data + at);
     }
-    share_file_write(folder, &matrix, &rows);
+    share_file_write(folder, &matrix, true, &rows);
     for (size_t at = 1; of_file && at + CHANGE_BYTES <= size && at < CHANGES * CHANGE_BYTES; at += CHANGE_BYTES) {
         change_file(folder, data + at);
     }
-    if (share_file_read(folder, &matrix, &read, &found) != WEFT_OK) {
+    if (share_file_read(folder, &matrix, true, &read, &found) != WEFT_OK) {
         abort();
     }
     if (found) {
         multiply(&read);
     }
-    shared_rows_free(&read);
-    shared_rows_free(&rows);
+    hal_shared_rows_free(&read);
+    hal_shared_rows_free(&rows);
     fuzz_check_memory(STATED_LIMIT);
     return 0;
 }

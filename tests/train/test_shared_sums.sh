@@ -1,5 +1,5 @@
 #!/bin/bash
-# Sums that rows have in common: training gives the losses of the plain form on 1 and 3 ranks, `auto` takes the form where a graph
+# Sums and maxima that rows have in common: training gives the losses of the plain form on 1 and 3 ranks, `auto` takes the form where a graph
 # is a projection of groups and not where it is none, a second job reads what the first one found, and a damaged file is found anew.
 # On visits that users share (Gowalla, where the data are there) fewer sources are read and sums stay right.
 # needs: mpirun
@@ -31,15 +31,23 @@ assert len(rows) == 4 and all(abs(a - b) <= 1e-5 * abs(a) for a, b in rows), row
 }
 
 "$weft" convert synth:forum,scale=0.06,f=16,signal=0.3 --out "$folder/forum" --quiet || fail "the forum was not made"
-for model in gcn sage gin; do
-    "$weft" train --data "$folder/forum" --model $model --spmm rows "${plain[@]}" --run-dir "$folder/rows-$model" >"$folder/out" || fail "$model, rows"
-    "$weft" train --data "$folder/forum" --model $model --spmm shared "${plain[@]}" --run-dir "$folder/shared-$model" >"$folder/out" ||
+for model in gcn sage gin "sage --aggregator max"; do
+    "$weft" train --data "$folder/forum" --model $model --spmm rows "${plain[@]}" --run-dir "$folder/rows-${model// /}" >"$folder/out" || fail "$model, rows"
+    "$weft" train --data "$folder/forum" --model $model --spmm shared "${plain[@]}" --run-dir "$folder/shared-${model// /}" >"$folder/out" ||
         fail "$model, shared"
-    near "$folder/rows-$model" "$folder/shared-$model" || fail "$model: losses of shared sums"
+    near "$folder/rows-${model// /}" "$folder/shared-${model// /}" || fail "$model: losses of shared sums"
 done
 mpirun --oversubscribe -np 3 "$weft" train --data "$folder/forum" --model sage --spmm shared "${plain[@]}" --run-dir "$folder/three" >"$folder/out" ||
     fail "3 ranks"
 near "$folder/rows-sage" "$folder/three" || fail "losses of shared sums on 3 ranks"
+# Partial maxima: on 3 ranks too, and taken by `auto`, which says so.
+max=(--model sage --aggregator max "${plain[@]}")
+mpirun --oversubscribe -np 3 "$weft" train --data "$folder/forum" --spmm shared "${max[@]}" --run-dir "$folder/max-three" >"$folder/out" ||
+    fail "maxima on 3 ranks"
+near "$folder/rows-sage--aggregatormax" "$folder/max-three" || fail "losses of shared maxima on 3 ranks"
+"$weft" train --data "$folder/forum" "${max[@]/--quiet/--verbose}" --run-dir "$folder/max-auto" >"$folder/out" 2>"$folder/max.log" || fail "maxima, auto"
+grep -q "maxima by what rows have in common" "$folder/max.log" || fail "auto does not share maxima of the forum"
+near "$folder/rows-sage--aggregatormax" "$folder/max-auto" || fail "losses of shared maxima by auto"
 
 "$weft" bench spmm --data "$folder/forum" --dims 16 --forms auto --reorder none --repeats 1 --format json >"$folder/auto.json" 2>/dev/null
 grep -q '"form": "shared"' "$folder/auto.json" || fail "auto does not share sums of the forum"

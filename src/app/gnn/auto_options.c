@@ -213,6 +213,16 @@ static weft_status decide_weights(weft_options *options, const weft_graph *graph
     return option_decide(options, OPT_EDGE_WEIGHTS, used ? "on" : "off");
 }
 
+/* Maxima run along edges one by one, or along partial maxima. */
+static void tell_maxima(const weft_options *options)
+{
+    const hal_spmm_form form = option_choice(options, OPT_SPMM);
+    if (takes_maxima(options) && form != HAL_SPMM_AUTO && form != HAL_SPMM_ROWS && form != HAL_SPMM_SHARED) {
+        log_warn(FLAG_SPMM " %s has no effect with " FLAG_AGGREGATOR " max: take rows, shared or auto",
+                 option_text(options, OPT_SPMM));
+    }
+}
+
 /* A trained model is not trained: its answers are all of its last layer. */
 static weft_status decide_last_layer(weft_options *options, const gnn_facts *facts, bool training)
 {
@@ -277,6 +287,7 @@ static weft_status decide(weft_options *options, const weft_graph *graph, const 
         WEFT_TRY(option_decide(options, OPT_MODEL, "sage"));
     }
     WEFT_TRY(decide_weights(options, graph));
+    tell_maxima(options);
     WEFT_TRY(decide_last_layer(options, facts, training));
     WEFT_TRY(training ? decide_loss(options, graph) : WEFT_OK);
     if (training && (option_is_auto(options, OPT_RECIPE) || is_recipe(options, "fast"))) {

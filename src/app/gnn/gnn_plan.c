@@ -305,10 +305,6 @@ static weft_status settle_place(workload *work)
                    : WEFT_OK;
 }
 
-/* Products and sums of bfloat16 must take less than this share of the time of float32: what they are measured on lies
- * in caches in part, which makes more of half the bytes than memory does. */
-#define LEAST_GAIN 0.9
-
 /* --precision bf16 becomes f32 where products and sums of bfloat16 save too little, by the times of the slowest rank.
  * The record of the run has it, so a run that goes on does not measure; neither do small parts, whose times are noise.
  */
@@ -329,7 +325,7 @@ static weft_status settle_precision(workload *work)
     WEFT_TRY(comm_allreduce(context->comm, seconds, 2, WEFT_DTYPE_F64, COMM_MAX));
     log_debug("products and sums of this network over %d rows: %.3g ms in bf16, %.3g ms in f32", GNN_GAIN_ROWS,
               1e3 * seconds[1], 1e3 * seconds[0]);
-    if (seconds[1] <= LEAST_GAIN * seconds[0]) {
+    if (gnn_product_gain_pays(&(gnn_product_gain){.seconds_f32 = seconds[0], .seconds_bf16 = seconds[1]})) {
         return WEFT_OK;
     }
     log_warn(FLAG_PRECISION " bf16: products and sums of this network over %d rows take %.3g ms in bf16 and %.3g ms "

@@ -42,6 +42,9 @@ static void ties_columns(const cpu_kernels *kernels, const void *args, int64_t r
     hal_max_ties_args a = *(const hal_max_ties_args *)args;
     a.x = hal_mat_cols(&a.x, col, cols);
     a.y = hal_mat_cols(&a.y, col, cols);
+    if (a.count.source != NULL) {
+        a.count = hal_mat_cols(&a.count, col, cols);
+    }
     a.ties = hal_mat_cols(&a.ties, col, cols);
     ties_rows(kernels, &a, row, row + 1);
 }
@@ -49,6 +52,7 @@ static void ties_columns(const cpu_kernels *kernels, const void *args, int64_t r
 static weft_status cpu_max_ties(weft_hal *hal, const hal_max_ties_args *a)
 {
     assert(a->x.cols == a->y.cols && a->ties.cols == a->y.cols && a->ties.rows == a->y.rows);
+    assert(a->count.source == NULL || (a->count.cols == a->x.cols && a->count.rows <= a->x.rows));
     const cpu_edge_job job = {.run = ties_rows,
                               .run_columns = ties_columns,
                               .args = a,

@@ -59,13 +59,21 @@ BY_FORM void CELL(ties_strip)(const hal_max_ties_args *a, int64_t row, int64_t c
     const int32_t *column = a->column.source;
     const cell *restrict y = (const cell *)a->y.source + row * a->y.ld + col;
     float *restrict ties = (float *)a->ties.data + row * a->ties.ld + col;
+    const float *counts = a->count.source;
+    const int64_t once = a->x.rows - (counts != NULL ? a->count.rows : 0);
     float count[EDGE_STRIP] = {0.0F};
+    float ones[EDGE_STRIP];
+    for (int64_t j = 0; j < EDGE_STRIP; ++j) {
+        ones[j] = 1.0F;
+    }
     for (int64_t e = offset[row]; e < offset[row + 1]; ++e) {
         const cell *restrict x = (const cell *)a->x.source + column[e] * a->x.ld + col;
+        const float *times = column[e] < once ? ones : counts + (column[e] - once) * a->count.ld + col;
         CELL(look_ahead)(&a->x, &a->column, e, col);
 #pragma omp simd
         for (int64_t j = 0; j < n; ++j) {
-            count[j] += (float)(LOAD(x[j]) == LOAD(y[j]));
+            const float more = times[j];
+            count[j] += LOAD(x[j]) == LOAD(y[j]) ? more : 0.0F;
         }
     }
     for (int64_t j = 0; j < n; ++j) {

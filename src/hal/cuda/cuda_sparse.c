@@ -141,30 +141,29 @@ done:
     return status;
 }
 
-static void spmm_destroy(weft_hal *hal, hal_spmm *spmm)
+void cuda_spmm_destroy(weft_hal *hal, hal_spmm *spmm)
 {
     if (spmm == NULL) {
         return;
     }
+    for (int l = 0; spmm->level != NULL && l <= spmm->levels; ++l) {
+        cuda_spmm_destroy(hal, spmm->level[l]);
+    }
+    hal->mem.free(hal, spmm->strip);
     hal->mem.free(hal, spmm->offset);
     hal->mem.free(hal, spmm->column);
     hal->mem.free(hal, spmm->value);
     hal->mem.free(hal, spmm->order);
     hal->mem.free(hal, spmm->piece);
     hal->mem.free(hal, spmm->piece_of_long);
-    WEFT_FREE_ALL(spmm->first_piece, spmm);
+    WEFT_FREE_ALL(spmm->first_piece, spmm->level, spmm);
 }
 
-/* The forms of the cpu backend answer to its caches; here every form is rows. */
-static weft_status spmm_create(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, int64_t max_d, hal_spmm **out)
+weft_status cuda_spmm_rows(weft_hal *hal, const hal_csr *csr, int64_t max_d, hal_spmm **out)
 {
-    const double start = clock_seconds();
     weft_status status = WEFT_OK;
     hal_spmm *spmm = NULL;
-    (void)form;
     *out = NULL;
-    WEFT_CHECK(csr->rows <= INT32_MAX, WEFT_ERR_UNSUPPORTED, "spmm: %ld rows; backend cuda takes at most %ld",
-               (long)csr->rows, (long)INT32_MAX);
     WEFT_TRY(WEFT_NEW_ZERO(&spmm, 1, WEFT_MEM_MATRIX));
     spmm->rows = csr->rows;
     spmm->cols = csr->cols;
@@ -178,19 +177,35 @@ static weft_status spmm_create(weft_hal *hal, const hal_csr *csr, hal_spmm_form 
                       status, done);
     }
     WEFT_TRY_GOTO(keep_classes(hal, csr, spmm), status, done);
-    spmm->build_seconds = clock_seconds() - start;
     *out = spmm;
     spmm = NULL;
 done:
-    spmm_destroy(hal, spmm);
+    cuda_spmm_destroy(hal, spmm);
     return status;
+}
+
+/* The forms of the cpu backend answer to its caches; here every form is rows, but for shared sums, which read less. */
+static weft_status spmm_create(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, int64_t max_d, hal_spmm **out)
+{
+    const double start = clock_seconds();
+    const bool shares = form == HAL_SPMM_SHARED && csr->value == NULL && csr->rows > 0;
+    *out = NULL;
+    WEFT_CHECK(csr->rows <= INT32_MAX, WEFT_ERR_UNSUPPORTED, "spmm: %ld rows; backend cuda takes at most %ld",
+               (long)csr->rows, (long)INT32_MAX);
+    WEFT_TRY(shares ? cuda_spmm_shared(hal, csr, max_d, out) : cuda_spmm_rows(hal, csr, max_d, out));
+    (*out)->build_seconds = clock_seconds() - start;
+    return WEFT_OK;
 }
 
 static hal_spmm_info spmm_info(weft_hal *hal, const hal_spmm *spmm)
 {
     (void)hal;
-    return (hal_spmm_info){
-        .form = HAL_SPMM_ROWS, .block_cols = spmm->cols, .bytes = spmm->bytes, .build_seconds = spmm->build_seconds};
+    return (hal_spmm_info){.form = spmm->level != NULL ? HAL_SPMM_SHARED : HAL_SPMM_ROWS,
+                           .block_cols = spmm->cols,
+                           .bytes = spmm->bytes,
+                           .build_seconds = spmm->build_seconds,
+                           .reads = spmm->reads,
+                           .sums = spmm->sums};
 }
 
 /* A long row has more edges than one piece, so a piece has more than half as many on average. */
@@ -218,6 +233,8 @@ size_t cuda_scratch_of_spmm(const cuda_queue *queue, const hal_scratch_shape *sh
 
 void cuda_sparse_ops(hal_sparse_ops *ops)
 {
-    *ops = (hal_sparse_ops){
-        .spmm_create = spmm_create, .spmm_destroy = spmm_destroy, .spmm_info = spmm_info, .spmm_bytes = spmm_bytes};
+    *ops = (hal_sparse_ops){.spmm_create = spmm_create,
+                            .spmm_destroy = cuda_spmm_destroy,
+                            .spmm_info = spmm_info,
+                            .spmm_bytes = spmm_bytes};
 }

@@ -32,13 +32,17 @@ weft_status TYPED(ref_max_ties)(const hal_max_ties_args *args)
     const int32_t *column = args->column.source;
     const cell *x = args->x.source;
     const cell *y = args->y.source;
+    const real *counts = args->count.source;
+    const int64_t once = args->x.rows - (counts != NULL ? args->count.rows : 0);
     real *ties = args->ties.data;
     for (int64_t r = 0; r < args->ties.rows; ++r) {
         for (int64_t j = 0; j < args->ties.cols; ++j) {
-            int64_t count = 0;
+            double count = 0.0;
             for (int64_t e = offset[r]; e < offset[r + 1]; ++e) {
                 assert(column[e] >= 0 && column[e] < args->x.rows);
-                count += LOAD(AT(x, column[e], j)) == LOAD(AT(y, r, j)) ? 1 : 0;
+                const bool ties_here = LOAD(AT(x, column[e], j)) == LOAD(AT(y, r, j));
+                const double times = column[e] < once ? 1.0 : (double)counts[(column[e] - once) * args->count.ld + j];
+                count += ties_here ? times : 0.0;
             }
             AT(ties, r, j) = (real)count;
         }

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "base/clock.h"
 #include "gnn/facts.h"
 #include "gnn/gnn_model.h"
 #include "gnn/product_gain.h"
@@ -142,11 +143,46 @@ static void test_gain(void **state)
     weft_hal_close(hal);
 }
 
+static weft_status (*quick_gemm)(weft_hal *hal, const hal_gemm_args *args);
+static int tall_products; /* of bfloat16, with as many rows as are measured */
+
+/* A processor on which products of bfloat16 take 4 ms more, whoever computes them. */
+static weft_status slow_gemm(weft_hal *hal, const hal_gemm_args *args)
+{
+    const bool narrow = args->a.dtype == WEFT_DTYPE_BF16 || args->b.dtype == WEFT_DTYPE_BF16;
+    const double until = clock_seconds() + (narrow ? 4e-3 : 0.0);
+    tall_products += narrow && (args->a.rows == GNN_GAIN_ROWS || args->a.cols == GNN_GAIN_ROWS);
+    while (clock_seconds() < until) {
+    }
+    return quick_gemm(hal, args);
+}
+
+/* Where products of bfloat16 are slow, as of a library, the start finds that they do not pay: every product of every
+ * layer is measured by the operation that an epoch calls. */
+static void test_slow_products(void **state)
+{
+    (void)state;
+    weft_hal *hal = NULL;
+    const gnn_config config = {
+        .kind = GNN_GCN, .layers = 2, .inputs = FEATURES, .hidden = 24, .outputs = CLASSES, .bf16 = true};
+    gnn_product_gain gain;
+    ASSERT_OK(weft_hal_open("cpu", 1, &hal));
+    quick_gemm = hal->op.gemm;
+    hal->op.gemm = slow_gemm;
+    ASSERT_OK(gnn_product_gain_measure(hal, &config, 1.0, &gain));
+    assert_true(gain.seconds_bf16 >= 5 * 4e-3); /* forward and two gradients, of the first layer one */
+    assert_true(tall_products >= 10 && !gnn_product_gain_pays(&gain));
+    weft_hal_close(hal);
+    assert_true(gnn_product_gain_pays(&(gnn_product_gain){.seconds_f32 = 1.0, .seconds_bf16 = 0.89}));
+    assert_false(gnn_product_gain_pays(&(gnn_product_gain){.seconds_f32 = 1.0, .seconds_bf16 = 0.91}));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_facts),
         cmocka_unit_test(test_gain),
+        cmocka_unit_test(test_slow_products),
         cmocka_unit_test(test_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,15 +13,17 @@ typedef struct kept {
     char file[FILE_PATH_MAX];
     graph g;
     hal_csr csr;
-    shared_rows rows;
+    hal_shared_rows rows;
 } kept;
 
-static size_t plus_of(const shared_rows *m)
+static const share_search search = {.kernels = &spmm_kernels_base, .signs = true, .threads = 2};
+
+static size_t plus_of(const hal_shared_rows *m)
 {
     return (size_t)m->plus_start[m->sums + m->targets];
 }
 
-static size_t minus_of(const shared_rows *m)
+static size_t minus_of(const hal_shared_rows *m)
 {
     return (size_t)m->minus_start[m->sums + m->targets];
 }
@@ -47,37 +49,37 @@ static void begin(void **state, kept *k)
     random_state = 17;
     k->g = forum_graph("forum", 300, 80);
     k->csr = (hal_csr){.rows = k->g.rows, .cols = k->g.cols, .offset = k->g.offset, .column = k->g.column};
-    ASSERT_OK(share_rows_find(&k->csr, &spmm_kernels_base, 2, &k->rows));
+    ASSERT_OK(share_rows_find(&k->csr, &search, &k->rows));
     assert_true(k->rows.sums > 10 && k->rows.levels > 1 && minus_of(&k->rows) > 0);
-    share_file_write(k->folder, &k->csr, &k->rows);
+    share_file_write(k->folder, &k->csr, true, &k->rows);
     find_file(k);
 }
 
 static void end(kept *k)
 {
-    shared_rows_free(&k->rows);
+    hal_shared_rows_free(&k->rows);
     free_graph(&k->g);
 }
 
 static bool is_found(const kept *k, const hal_csr *csr)
 {
-    shared_rows read;
+    hal_shared_rows read;
     bool found = false;
-    ASSERT_OK(share_file_read(k->folder, csr, &read, &found));
+    ASSERT_OK(share_file_read(k->folder, csr, true, &read, &found));
     assert_true(found || (read.plus == NULL && read.level == NULL));
-    shared_rows_free(&read);
+    hal_shared_rows_free(&read);
     return found;
 }
 
 static void test_same_arrays(void **state)
 {
     kept k;
-    shared_rows read;
+    hal_shared_rows read;
     bool found = false;
     begin(state, &k);
-    const shared_rows *m = &k.rows;
+    const hal_shared_rows *m = &k.rows;
     const size_t rows = (size_t)(m->sums + m->targets);
-    ASSERT_OK(share_file_read(k.folder, &k.csr, &read, &found));
+    ASSERT_OK(share_file_read(k.folder, &k.csr, true, &read, &found));
     assert_true(found);
     assert_true(read.targets == m->targets && read.sources == m->sources && read.sums == m->sums);
     assert_int_equal(read.levels, m->levels);
@@ -86,7 +88,7 @@ static void test_same_arrays(void **state)
     assert_memory_equal(read.minus_start, m->minus_start, (rows + 1) * sizeof *m->minus_start);
     assert_memory_equal(read.plus, m->plus, plus_of(m) * sizeof *m->plus);
     assert_memory_equal(read.minus, m->minus, minus_of(m) * sizeof *m->minus);
-    shared_rows_free(&read);
+    hal_shared_rows_free(&read);
     k.g.column[5] ^= 1; /* another matrix */
     assert_false(is_found(&k, &k.csr));
     end(&k);
@@ -123,7 +125,7 @@ static void check_refused(const kept *k, int32_t *item, int64_t wrong)
 {
     const int32_t right = *item;
     *item = (int32_t)wrong;
-    share_file_write(k->folder, &k->csr, &k->rows);
+    share_file_write(k->folder, &k->csr, true, &k->rows);
     assert_false(is_found(k, &k->csr));
     *item = right;
 }
@@ -132,7 +134,7 @@ static void test_places(void **state)
 {
     kept k;
     begin(state, &k);
-    shared_rows *m = &k.rows;
+    hal_shared_rows *m = &k.rows;
     const int64_t columns = m->sources + m->sums;
     check_refused(&k, &m->plus[0], m->sources); /* a partial sum of level 1 that reads a partial sum: itself */
     check_refused(&k, &m->plus[0], -1);
@@ -141,10 +143,10 @@ static void test_places(void **state)
     check_refused(&k, &m->minus[minus_of(m) - 1], INT32_MIN);
     const int64_t start = m->plus_start[7];
     m->plus_start[7] = m->plus_start[8] + 1;
-    share_file_write(k.folder, &k.csr, m);
+    share_file_write(k.folder, &k.csr, true, m);
     assert_false(is_found(&k, &k.csr));
     m->plus_start[7] = start;
-    share_file_write(k.folder, &k.csr, m);
+    share_file_write(k.folder, &k.csr, true, m);
     assert_true(is_found(&k, &k.csr));
     end(&k);
 }
@@ -154,7 +156,7 @@ static void test_no_folder(void **state)
 {
     kept k;
     begin(state, &k);
-    share_file_write("/nowhere/at/all", &k.csr, &k.rows);
+    share_file_write("/nowhere/at/all", &k.csr, true, &k.rows);
     end(&k);
 }
 

@@ -17,10 +17,10 @@ typedef struct share_head {
     uint64_t check; /* hash of all that follows */
 } share_head;
 
-static uint64_t hash_matrix(const hal_csr *csr)
+static uint64_t hash_matrix(const hal_csr *csr, bool signs)
 {
     const int64_t size[] = {csr->rows, csr->cols};
-    uint64_t hash = file_checksum(size, sizeof size, 0);
+    uint64_t hash = file_checksum(size, sizeof size, signs ? 0 : 1);
     hash = file_checksum(csr->offset, (size_t)(csr->rows + 1) * sizeof *csr->offset, hash);
     return file_checksum(csr->column, (size_t)csr->offset[csr->rows] * sizeof *csr->column, hash);
 }
@@ -42,7 +42,7 @@ static void sizes_of(const share_head *head, size_t bytes[ARRAYS])
     bytes[MINUS] = (size_t)head->minus * sizeof(int32_t);
 }
 
-static uint64_t hash_arrays(const shared_rows *m, const size_t bytes[ARRAYS])
+static uint64_t hash_arrays(const hal_shared_rows *m, const size_t bytes[ARRAYS])
 {
     const void *const array[ARRAYS] = {m->level, m->plus_start, m->minus_start, m->plus, m->minus};
     uint64_t hash = 0;
@@ -93,7 +93,7 @@ static bool columns_below(const int64_t *start, const int32_t *column, int64_t b
 }
 
 /* A partial sum reads sources and sums of lower levels, and subtracts sources; a row of the matrix reads all. */
-static bool rows_are_sound(const shared_rows *m, int64_t plus, int64_t minus)
+static bool rows_are_sound(const hal_shared_rows *m, int64_t plus, int64_t minus)
 {
     const int64_t rows = m->sums + m->targets;
     bool good = ascends(m->level, m->levels, m->sums) && ascends(m->plus_start, rows, plus) &&
@@ -106,20 +106,20 @@ static bool rows_are_sound(const shared_rows *m, int64_t plus, int64_t minus)
            columns_below(m->minus_start, m->minus, m->sums, rows, m->sources + m->sums);
 }
 
-static bool is_sound(const share_head *head, const shared_rows *m)
+static bool is_sound(const share_head *head, const hal_shared_rows *m)
 {
     size_t bytes[ARRAYS];
     sizes_of(head, bytes);
     return head->check == hash_arrays(m, bytes) && rows_are_sound(m, head->plus, head->minus);
 }
 
-static weft_status copy_arrays(const share_head *head, const uint8_t *from, shared_rows *m)
+static weft_status copy_arrays(const share_head *head, const uint8_t *from, hal_shared_rows *m)
 {
     size_t bytes[ARRAYS];
     void **to[ARRAYS] = {(void **)&m->level, (void **)&m->plus_start, (void **)&m->minus_start, (void **)&m->plus,
                          (void **)&m->minus};
     sizes_of(head, bytes);
-    *m = (shared_rows){
+    *m = (hal_shared_rows){
         .targets = head->targets, .sources = head->sources, .sums = head->sums, .levels = (int)head->levels};
     for (int i = 0; i < ARRAYS; i++) {
         const size_t spare = i >= PLUS ? sizeof(int32_t) : 0; /* as found: an array is never empty */
@@ -130,35 +130,35 @@ static weft_status copy_arrays(const share_head *head, const uint8_t *from, shar
     return WEFT_OK;
 }
 
-weft_status share_file_read(const char *folder, const hal_csr *csr, shared_rows *rows, bool *found)
+weft_status share_file_read(const char *folder, const hal_csr *csr, bool signs, hal_shared_rows *rows, bool *found)
 {
     char path[FILE_PATH_MAX];
     file_map map = {.data = NULL};
     share_head head;
     weft_status status = WEFT_OK;
-    const uint64_t matrix = hash_matrix(csr);
+    const uint64_t matrix = hash_matrix(csr, signs);
     *found = false;
-    *rows = (shared_rows){.sums = 0};
+    *rows = (hal_shared_rows){.sums = 0};
     if (path_of(folder, matrix, path) != WEFT_OK || !file_exists(path) || file_map_open(path, &map) != WEFT_OK) {
         weft_error_clear();
         return WEFT_OK;
     }
     if (map.size >= sizeof head) {
         memcpy(&head, map.data, sizeof head);
-        *found = head.matrix == matrix && head_fits(&head, csr, map.size);
+        *found = head.matrix == matrix && (signs || head.minus == 0) && head_fits(&head, csr, map.size);
         status = *found ? copy_arrays(&head, map.data + sizeof head, rows) : WEFT_OK;
         *found = *found && status == WEFT_OK && file_map_check(path, &map) == WEFT_OK && is_sound(&head, rows);
     }
     file_map_close(&map);
     if (!*found) {
-        shared_rows_free(rows);
+        hal_shared_rows_free(rows);
         log_info("%s: damaged, or of another version: what rows share is found again", path);
     }
     return status;
 }
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
-static weft_status write_all(const char *path, const share_head *head, const shared_rows *m)
+static weft_status write_all(const char *path, const share_head *head, const hal_shared_rows *m)
 {
     const void *const array[ARRAYS] = {m->level, m->plus_start, m->minus_start, m->plus, m->minus};
     file_writer writer;
@@ -178,12 +178,12 @@ done:
     return status;
 }
 
-void share_file_write(const char *folder, const hal_csr *csr, const shared_rows *m)
+void share_file_write(const char *folder, const hal_csr *csr, bool signs, const hal_shared_rows *m)
 {
     char path[FILE_PATH_MAX];
     size_t bytes[ARRAYS];
     const int64_t rows = m->sums + m->targets;
-    share_head head = {.matrix = hash_matrix(csr),
+    share_head head = {.matrix = hash_matrix(csr, signs),
                        .targets = m->targets,
                        .sources = m->sources,
                        .sums = m->sums,

@@ -20,7 +20,7 @@ typedef struct lacking {
 } lacking;
 
 struct share_group {
-    const spmm_kernels *kernels;
+    const share_search *search;
     int64_t table_capacity;
     uint64_t table_last; /* slots of the group's columns less one: a power of two less one */
     int32_t *slot;       /* [table_capacity] number of a column + 1, or 0 */
@@ -37,10 +37,10 @@ struct share_group {
     share_list twice; /* pairs of row and column: further entries of a row in the same column */
 };
 
-weft_status share_group_create(const spmm_kernels *kernels, share_group **group)
+weft_status share_group_create(const share_search *search, share_group **group)
 {
     WEFT_TRY(WEFT_NEW_ZERO(group, 1, WEFT_MEM_WORKSPACE));
-    (*group)->kernels = kernels;
+    (*group)->search = search;
     return WEFT_OK;
 }
 
@@ -176,19 +176,21 @@ static int64_t column_gain(uint64_t m, uint64_t mask)
     return 2 * (int64_t)__builtin_popcountll(m & mask) - (int64_t)__builtin_popcountll(m) - 1;
 }
 
-/* May rows m share this column, a partial sum? */
-static bool may_share_sum(const share_group *g, uint64_t m, uint64_t mask)
+/* May rows m share this column? */
+static bool may_share(const share_group *g, uint64_t m, uint64_t mask, bool is_sum)
 {
-    return (m & g->sum_rows & ~mask) == 0;
+    const uint64_t lacking_rows = m & ~mask;
+    return lacking_rows == 0 || (g->search->signs && !(is_sum && (lacking_rows & g->sum_rows) != 0));
 }
 
 static int64_t gain_of(const share_group *g, uint64_t m)
 {
     const int64_t rows = (int64_t)__builtin_popcountll(m);
-    int64_t gain = g->kernels->share_gain(g->live_mask, g->live_sources, m);
-    for (int64_t i = g->live_sources; i < g->lives; ++i) {
+    const int64_t first = g->search->signs ? g->live_sources : 0;
+    int64_t gain = g->search->kernels->share_gain(g->live_mask, first, m);
+    for (int64_t i = first; i < g->lives; ++i) {
         const int64_t more = column_gain(m, g->live_mask[i]);
-        gain += more > 0 && may_share_sum(g, m, g->live_mask[i]) ? more : 0;
+        gain += more > 0 && may_share(g, m, g->live_mask[i], true) ? more : 0;
     }
     return gain - rows - 1;
 }
@@ -259,7 +261,7 @@ static weft_status take_sum(share_group *g, uint64_t m, share_found *found)
     int32_t columns = 0;
     for (int64_t i = 0; i < g->lives; ++i) {
         uint64_t *mask = &g->mask[g->live[i]];
-        if (column_gain(m, *mask) <= 0 || (i >= g->live_sources && !may_share_sum(g, m, *mask))) {
+        if (column_gain(m, *mask) <= 0 || !may_share(g, m, *mask, i >= g->live_sources)) {
             continue;
         }
         const int32_t column = g->column[g->live[i]];

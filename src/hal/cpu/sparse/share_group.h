@@ -12,6 +12,8 @@
  *        row 1            1 1 . 1 1 .          =>          row 1 = s - c + e
  *        row 2            1 1 1 1 . .                      row 2 = s
  *
+ * Without signs a column is taken where all q rows read it, so that it saves q - 1 reads and nothing is subtracted.
+ *
  * Rows may be partial sums of an earlier pass, and so may columns. A row that is a partial sum never subtracts one:
  * with that rule no partial sum can come to depend on itself.
  *
@@ -50,9 +52,16 @@ typedef struct share_found {
     share_list sum_columns; /* number of columns of each partial sum */
 } share_found;
 
+/* How it is looked for. */
+typedef struct share_search {
+    const spmm_kernels *kernels;
+    bool signs; /* a row may lack columns of its partial sum, and subtracts them; false: it reads all of them */
+    int threads;
+} share_search;
+
 typedef struct share_group share_group;
 
-weft_status share_group_create(const spmm_kernels *kernels, share_group **group);
+weft_status share_group_create(const share_search *search, share_group **group);
 void share_group_destroy(share_group *group); /* NULL is fine */
 /*
  * row: [count] of 2 to SHARE_ROWS rows. Appends to *found; [out] sums: partial sums that were found, saved: reads less;

@@ -37,7 +37,7 @@ KERNEL void shared_prefetch(const float *x, const int32_t *column, const int vec
     }
 }
 
-KERNEL void shared_strip(const shared_rows *m, int64_t begin, int64_t end, int64_t first_out, const spmm_pass *pass,
+KERNEL void shared_strip(const hal_shared_rows *m, int64_t begin, int64_t end, int64_t first_out, const spmm_pass *pass,
                          const int vectors)
 {
     const float *x = pass->x;
@@ -67,14 +67,15 @@ KERNEL void shared_strip(const shared_rows *m, int64_t begin, int64_t end, int64
                 acc[v] -= vec_load(source + v * LANES);
             }
         }
-        put_row(pass, row - first_out, acc, vectors, exact, tails);
+        const int64_t place = row - first_out;
+        put_row(pass, pass->target != NULL ? pass->target[place] : place, acc, vectors, exact, tails);
     }
 }
 
 enum { SHARED_WIDEST = LANES * 8 < 64 ? LANES * 8 : 64 }; /* columns of a strip */
 
 #define SHARED_OF(strip)                                                                                               \
-    static void shared_##strip(const shared_rows *m, int64_t begin, int64_t end, int64_t first_out,                    \
+    static void shared_##strip(const hal_shared_rows *m, int64_t begin, int64_t end, int64_t first_out,                \
                                const spmm_pass *pass)                                                                  \
     {                                                                                                                  \
         shared_strip(m, begin, end, first_out, pass, strip / LANES);                                                   \
@@ -86,7 +87,7 @@ SHARED_OF(64)
 #endif
 #undef SHARED_OF
 
-static void kernel_shared(const shared_rows *m, int strip, int64_t begin, int64_t end, int64_t first_out,
+static void kernel_shared(const hal_shared_rows *m, int strip, int64_t begin, int64_t end, int64_t first_out,
                           const spmm_pass *pass)
 {
 #if LANES > 4

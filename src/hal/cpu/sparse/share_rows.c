@@ -30,8 +30,7 @@ typedef struct group_place {
 
 typedef struct share_pass {
     const share_matrix *m;
-    const spmm_kernels *kernels;
-    int threads;
+    const share_search *search;
     row_sign *order; /* [ordered] rows of two entries and more */
     int64_t ordered;
     group_place *group; /* [groups] */
@@ -64,13 +63,13 @@ static weft_status sign_rows(share_pass *p, int pass, bool seconds)
             p->order[p->ordered++].row = (int32_t)row;
         }
     }
-#pragma omp parallel for num_threads(p->threads) schedule(dynamic, 256)
+#pragma omp parallel for num_threads(p->search->threads) schedule(dynamic, 256)
     for (int64_t i = 0; i < p->ordered; ++i) {
         row_sign *s = &p->order[i];
         const int32_t *column = m->column + m->offset[s->row];
         const int64_t count = m->offset[s->row + 1] - m->offset[s->row];
-        s->first = p->kernels->share_hash(column, count, (uint32_t)(2 * pass + 1));
-        s->second = seconds ? p->kernels->share_hash(column, count, (uint32_t)(2 * pass + 2)) : 0;
+        s->first = p->search->kernels->share_hash(column, count, (uint32_t)(2 * pass + 1));
+        s->second = seconds ? p->search->kernels->share_hash(column, count, (uint32_t)(2 * pass + 2)) : 0;
     }
     qsort(p->order, (size_t)p->ordered, sizeof *p->order, compare_signs);
     return WEFT_OK;
@@ -92,17 +91,16 @@ static weft_status make_groups(share_pass *p)
     return WEFT_OK;
 }
 
-static weft_status begin_pass(const share_matrix *m, const spmm_kernels *kernels, int threads, int pass, bool seconds,
-                              share_pass *p)
+static weft_status begin_pass(const share_matrix *m, const share_search *search, int pass, bool seconds, share_pass *p)
 {
-    *p = (share_pass){.m = m, .kernels = kernels, .threads = threads};
+    *p = (share_pass){.m = m, .search = search};
     WEFT_TRY(sign_rows(p, pass, seconds));
     return make_groups(p);
 }
 
 static void end_pass(share_pass *p)
 {
-    for (int t = 0; p->found != NULL && t < p->threads; ++t) {
+    for (int t = 0; p->found != NULL && t < p->search->threads; ++t) {
         share_found_free(&p->found[t]);
     }
     WEFT_FREE_ALL(p->order, p->group, p->found, p->plus, p->minus);
@@ -138,16 +136,16 @@ static weft_status solve_groups(share_pass *p)
 {
     const share_matrix *m = p->m;
     first_failure failure = {.status = WEFT_OK};
-    WEFT_TRY(WEFT_NEW_ZERO(&p->found, p->threads, WEFT_MEM_WORKSPACE));
+    WEFT_TRY(WEFT_NEW_ZERO(&p->found, p->search->threads, WEFT_MEM_WORKSPACE));
     WEFT_TRY(WEFT_NEW(&p->plus, m->rows, WEFT_MEM_WORKSPACE));
     WEFT_TRY(WEFT_NEW_ZERO(&p->minus, m->rows, WEFT_MEM_WORKSPACE));
     for (int64_t row = 0; row < m->rows; ++row) {
         p->plus[row] = m->offset[row + 1] - m->offset[row];
     }
-#pragma omp parallel num_threads(p->threads)
+#pragma omp parallel num_threads(p->search->threads)
     {
         share_group *solver = NULL;
-        weft_status mine = share_group_create(p->kernels, &solver);
+        weft_status mine = share_group_create(p->search, &solver);
 #pragma omp for schedule(dynamic, 8)
         for (int64_t i = 0; i < p->groups; ++i) {
             mine = mine == WEFT_OK ? solve_group(p, solver, omp_get_thread_num(), &p->group[i]) : mine;
@@ -237,7 +235,7 @@ static void copy_group(const share_pass *p, const group_place *g, int64_t first_
 /* Rows without a group keep their columns, all rows what they subtract already. */
 static void copy_rows(const share_pass *p, const shared_matrix *old, const uint8_t *grouped, shared_matrix *new)
 {
-#pragma omp parallel for num_threads(p->threads) schedule(dynamic, 256)
+#pragma omp parallel for num_threads(p->search->threads) schedule(dynamic, 256)
     for (int64_t row = 0; row < old->m.rows; ++row) {
         const int64_t count = old->m.offset[row + 1] - old->m.offset[row];
         if (grouped[row] == 0 && count > 0) {
@@ -271,7 +269,7 @@ static weft_status make_matrix(const share_pass *p, const shared_matrix *old, sh
         }
     }
     copy_rows(p, old, grouped, new);
-#pragma omp parallel for num_threads(p->threads) schedule(dynamic, 8)
+#pragma omp parallel for num_threads(p->search->threads) schedule(dynamic, 8)
     for (int64_t i = 0; i < p->groups; ++i) {
         copy_group(p, &p->group[i], first_column, new);
     }
@@ -286,13 +284,13 @@ done:
 }
 
 /* One pass; *s becomes the matrix after it. [out] more: it found partial sums. */
-static weft_status run_pass(const spmm_kernels *kernels, int threads, int number, shared_matrix *s, bool *more)
+static weft_status run_pass(const share_search *search, int number, shared_matrix *s, bool *more)
 {
     share_pass p;
     shared_matrix after;
     weft_status status = WEFT_OK;
     *more = false;
-    WEFT_TRY_GOTO(begin_pass(&s->m, kernels, threads, number, true, &p), status, done);
+    WEFT_TRY_GOTO(begin_pass(&s->m, search, number, true, &p), status, done);
     WEFT_TRY_GOTO(solve_groups(&p), status, done);
     *more = p.sums > 0;
     const int64_t columns = s->m.sources + s->m.rows - s->m.targets + p.sums;
@@ -370,12 +368,12 @@ static weft_status order_entries(const shared_matrix *s, const int64_t *offset, 
     return WEFT_OK;
 }
 
-static weft_status put_in_order(const shared_matrix *s, int threads, shared_rows *out)
+static weft_status put_in_order(const shared_matrix *s, int threads, hal_shared_rows *out)
 {
     const int64_t sums = s->m.rows - s->m.targets;
     weft_status status = WEFT_OK;
     int32_t *level = NULL, *place = NULL;
-    *out = (shared_rows){.targets = s->m.targets, .sources = s->m.sources, .sums = sums};
+    *out = (hal_shared_rows){.targets = s->m.targets, .sources = s->m.sources, .sums = sums};
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(&level, sums + 1, WEFT_MEM_WORKSPACE), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&place, sums + 1, WEFT_MEM_WORKSPACE), status, done);
     out->levels = find_levels(&s->m, level);
@@ -388,15 +386,9 @@ static weft_status put_in_order(const shared_matrix *s, int threads, shared_rows
 done:
     WEFT_FREE_ALL(level, place);
     if (status != WEFT_OK) {
-        shared_rows_free(out);
+        hal_shared_rows_free(out);
     }
     return status;
-}
-
-void shared_rows_free(shared_rows *rows)
-{
-    WEFT_FREE_ALL(rows->level, rows->plus_start, rows->minus_start, rows->plus, rows->minus);
-    *rows = (shared_rows){.sums = 0};
 }
 
 /* The caller's matrix with nothing to subtract. */
@@ -411,17 +403,17 @@ static weft_status begin_matrix(const hal_csr *csr, shared_matrix *s)
     return WEFT_NEW(&s->minus, 1, WEFT_MEM_WORKSPACE);
 }
 
-weft_status share_rows_find(const hal_csr *csr, const spmm_kernels *kernels, int threads, shared_rows *rows)
+weft_status share_rows_find(const hal_csr *csr, const share_search *search, hal_shared_rows *rows)
 {
     shared_matrix s;
     weft_status status = WEFT_OK;
     bool more = csr->rows > 0 && csr->rows < INT32_MAX;
-    *rows = (shared_rows){.sums = 0};
+    *rows = (hal_shared_rows){.sums = 0};
     WEFT_TRY_GOTO(begin_matrix(csr, &s), status, done);
     for (int pass = 0; pass < PASSES && more; ++pass) {
-        WEFT_TRY_GOTO(run_pass(kernels, threads, pass, &s, &more), status, done);
+        WEFT_TRY_GOTO(run_pass(search, pass, &s, &more), status, done);
     }
-    WEFT_TRY_GOTO(put_in_order(&s, threads, rows), status, done);
+    WEFT_TRY_GOTO(put_in_order(&s, search->threads, rows), status, done);
 done:
     free_matrix(&s);
     return status;
@@ -437,7 +429,7 @@ static int64_t reads_of(const share_matrix *m, const int32_t *row, int rows)
     return reads;
 }
 
-weft_status share_rows_sample(const hal_csr *csr, const spmm_kernels *kernels, int threads, double *share)
+weft_status share_rows_sample(const hal_csr *csr, const share_search *search, double *share)
 {
     const share_matrix m = {
         .rows = csr->rows, .targets = csr->rows, .sources = csr->cols, .offset = csr->offset, .column = csr->column};
@@ -449,8 +441,8 @@ weft_status share_rows_sample(const hal_csr *csr, const spmm_kernels *kernels, i
     if (csr->rows == 0 || csr->rows >= INT32_MAX || csr->offset[csr->rows] == 0) {
         return WEFT_OK;
     }
-    WEFT_TRY_GOTO(begin_pass(&m, kernels, threads, 0, false, &p), status, done);
-    WEFT_TRY_GOTO(share_group_create(kernels, &solver), status, done);
+    WEFT_TRY_GOTO(begin_pass(&m, search, 0, false, &p), status, done);
+    WEFT_TRY_GOTO(share_group_create(search, &solver), status, done);
     const int64_t step = p.groups / SAMPLE_GROUPS < SAMPLE_STEP ? p.groups / SAMPLE_GROUPS + 1 : SAMPLE_STEP;
     for (int64_t i = 0; i < p.groups; ++i) {
         int32_t row[SHARE_ROWS];

@@ -13,9 +13,8 @@
 
 #include "hal/cpu/sparse/share_group.h"
 
-/* [out] rows: for shared_rows_free; zeros on failure. WEFT_ERR_RESOURCE. */
-weft_status share_rows_find(const hal_csr *csr, const spmm_kernels *kernels, int threads, shared_rows *rows);
-void shared_rows_free(shared_rows *rows);
+/* [out] rows: for hal_shared_rows_free; zeros on failure. WEFT_ERR_RESOURCE. */
+weft_status share_rows_find(const hal_csr *csr, const share_search *search, hal_shared_rows *rows);
 /* [out] share: of the matrix's reads, the part that the first pass saves, by a sample of its groups. It takes a read
  * of all columns and milliseconds. */
-weft_status share_rows_sample(const hal_csr *csr, const spmm_kernels *kernels, int threads, double *share);
+weft_status share_rows_sample(const hal_csr *csr, const share_search *search, double *share);

@@ -77,7 +77,7 @@ void spmm_free(hal_spmm *spmm)
                   spmm->by_block.run, spmm->by_block.row_id, spmm->tiles.chunk, spmm->tiles.column, spmm->tiles.run,
                   spmm->tiles.row_id, spmm->first_band, spmm->shared.level, spmm->shared.plus_start,
                   spmm->shared.minus_start, spmm->shared.plus, spmm->shared.minus, spmm->shared_split, spmm->source,
-                  spmm->packed, spmm->sum, spmm);
+                  spmm->target, spmm->packed, spmm->sum, spmm);
 }
 
 const spmm_kernels *spmm_kernels_of(hal_isa isa)
@@ -611,7 +611,7 @@ static void op_destroy(weft_hal *hal, hal_spmm *spmm)
 /* All reads are of the packed strip. */
 static void tell_shared(const hal_spmm *spmm, hal_spmm_info *info)
 {
-    const shared_rows *m = &spmm->shared;
+    const hal_shared_rows *m = &spmm->shared;
     const int64_t rows = m->sums + m->targets;
     const int64_t strip = spmm_shared_strip(spmm->kernels, spmm->max_d);
     info->set_bytes = (uint64_t)(spmm->cols + m->sums) * (uint64_t)strip * sizeof(float);

@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hal/cpu/sparse/spmm_shared.h"
 #include "hal/cpu/sparse/spmm_tiles.h"
 #include "hal/cpu/sparse/spmm_trial.h"
 #include "hal/spmm_least.h"
@@ -115,8 +114,8 @@ weft_status spmm_try(weft_hal *hal, const hal_csr *csr, const hal_spmm_request *
     double shared = 0.0;
     WEFT_TRY(take_sample(csr, request->max_d, &sum));
     expect(&sum, csr, request->d > 0 ? request->d : request->max_d, hal->threads, trial->expected);
-    WEFT_TRY(edges >= HAL_SPMM_LEAST ? spmm_shared_share(hal, csr, &shared) : WEFT_OK);
-    entry.shared = shared >= SPMM_SHARED_LEAST;
+    WEFT_TRY(edges >= HAL_SPMM_LEAST ? hal_share_sample(csr, true, hal->threads, &shared) : WEFT_OK);
+    entry.shared = shared >= HAL_SHARE_LEAST;
     entry.tiled = (double)sum.tiled >= LEAST_TILED * (double)sum.edges;
     trial->expected[HAL_SPMM_SHARED] =
         entry.shared ? (double)edges * pow(1.0 - shared, SHARED_PASSES) * SHARED_READ : 0.0;

@@ -4,17 +4,17 @@
 #include <assert.h>
 #include <omp.h>
 
-#include "hal/cpu/sparse/share_file.h"
+#include "hal/cpu/sparse/share_order.h"
 
 /* Pieces of the rows of the matrix in a strip, between which a slice may end. */
 enum { OUT_SHARES = 16 };
 
-/* What smaller matrices share is found as quickly as it is read. */
-enum { KEPT_EDGES = 1 << 22 };
+/* Strips of more bytes are larger than second-level caches, so that it matters which reads follow one another. */
+enum { ORDERED_BYTES = 1 << 20 };
 
 /* ---- preparing --------------------------------------------------------------------------------------------------- */
 /* Rows [begin, end) are divided by what they read. */
-static void split_level(const shared_rows *m, int64_t begin, int64_t end, int parts, int64_t *split)
+static void split_level(const hal_shared_rows *m, int64_t begin, int64_t end, int parts, int64_t *split)
 {
     const int64_t first = m->plus_start[begin] + m->minus_start[begin] + begin;
     const int64_t all = m->plus_start[end] + m->minus_start[end] + end - first;
@@ -31,7 +31,7 @@ static void split_level(const shared_rows *m, int64_t begin, int64_t end, int pa
 
 static weft_status split_levels(hal_spmm *spmm)
 {
-    const shared_rows *m = &spmm->shared;
+    const hal_shared_rows *m = &spmm->shared;
     const int parts = spmm->parts;
     WEFT_TRY(spmm_new(spmm, (size_t)(m->levels + 1) * (size_t)(parts + 1), sizeof *spmm->shared_split,
                       (void **)&spmm->shared_split));
@@ -42,40 +42,29 @@ static weft_status split_levels(hal_spmm *spmm)
     return WEFT_OK;
 }
 
-/* What the rows share: found, or read where an earlier job kept it. keep: NULL: nowhere. */
-static weft_status find_rows(hal_spmm *spmm, const hal_csr *csr, const char *keep)
+/* Rows that read alike next to each other. */
+static weft_status order_rows(hal_spmm *spmm)
 {
-    shared_rows *m = &spmm->shared;
-    bool found = false;
-    const bool kept = keep != NULL && spmm->edges >= KEPT_EDGES;
-    WEFT_TRY(kept ? share_file_read(keep, csr, m, &found) : WEFT_OK);
-    if (!found) {
-        WEFT_TRY(share_rows_find(csr, spmm->kernels, spmm->parts, m));
-    }
-    if (!found && kept) {
-        share_file_write(keep, csr, m);
-    }
-    return WEFT_OK;
+    WEFT_TRY(spmm_new(spmm, (size_t)spmm->cols, sizeof *spmm->source, (void **)&spmm->source));
+    WEFT_TRY(spmm_new(spmm, (size_t)spmm->rows, sizeof *spmm->target, (void **)&spmm->target));
+    return share_rows_order(&spmm->shared, spmm->source, spmm->target);
 }
 
 weft_status spmm_build_shared(hal_spmm *spmm, const hal_csr *csr, const char *keep)
 {
-    shared_rows *m = &spmm->shared;
+    hal_shared_rows *m = &spmm->shared;
     if (csr->rows == 0) {
         return WEFT_OK;
     }
-    WEFT_TRY(find_rows(spmm, csr, keep));
+    WEFT_TRY(hal_share_find(csr, true, spmm->parts, keep, m));
     const int64_t rows = m->sums + m->targets;
     spmm->bytes += (uint64_t)(2 * (rows + 1) + m->levels + 1) * sizeof(int64_t) +
                    (uint64_t)(m->plus_start[rows] + m->minus_start[rows] + 2) * sizeof(int32_t);
-    WEFT_TRY(split_levels(spmm));
     const int64_t strip = spmm_shared_strip(spmm->kernels, spmm->max_d);
+    const int64_t bytes = (spmm->cols + m->sums) * strip * (int64_t)sizeof(float);
+    WEFT_TRY(bytes > ORDERED_BYTES && m->sums > 0 ? order_rows(spmm) : WEFT_OK);
+    WEFT_TRY(split_levels(spmm));
     return spmm_new(spmm, (size_t)((spmm->cols + m->sums) * strip), sizeof *spmm->packed, (void **)&spmm->packed);
-}
-
-weft_status spmm_shared_share(weft_hal *hal, const hal_csr *csr, double *share)
-{
-    return share_rows_sample(csr, spmm_kernels_of(cpu_state_of(hal)->isa), hal->threads, share);
 }
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
@@ -93,6 +82,7 @@ static void sum_rows(const hal_spmm *spmm, spmm_pass pass, int strip, int part, 
     const int64_t *split = spmm->shared_split + spmm->shared.levels * (spmm->parts + 1);
     const int64_t rows = split[part + 1] - split[part];
     pass.x = spmm->packed;
+    pass.target = spmm->target;
     spmm->kernels->shared(&spmm->shared, strip, split[part] + rows * begin / OUT_SHARES,
                           split[part] + rows * end / OUT_SHARES, spmm->shared.sums, &pass);
 }

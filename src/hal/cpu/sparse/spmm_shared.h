@@ -5,19 +5,18 @@
  *          packed [cols + sums, strip]  =  x * pre  |  partial sums of level 1  |  level 2  |  ...
  *          out [rows, strip]            =  plus columns of packed  -  minus columns
  *
- * with a barrier after each level. It pays where a graph is a projection of groups, posts joined by a common user or
- * products by a common buyer, whose rows read 5 to 12 times fewer sources; on other graphs it saves nothing, which a
- * sample tells (share_rows.h). Sums of integers are exact in every form; other sums have other bits than the plain
- * forms', with smaller errors, because chains are shorter.
+ * with a barrier after each level. Strips larger than a cache have columns, partial sums and rows in an order in which
+ * those that read alike are near each other (share_order.h). The form pays where a graph is a projection of groups,
+ * posts joined by a common user or products by a common buyer, whose rows read 5 to 13 times fewer sources; on other
+ * graphs it saves nothing, which a sample tells (hal/share.h). Sums of integers are exact in every form; other sums
+ * have other bits than the plain forms', with smaller errors, because chains are shorter.
  *
- * Memory: 4 bytes a read that is left, 16 a row, and a packed strip of sources and partial sums.
+ * Memory: 4 bytes a read that is left, 16 a row, 8 more where they are ordered, and a packed strip of sources and
+ * partial sums.
  */
 #pragma once
 
 #include "hal/cpu/sparse/spmm.h"
-
-/* The share of reads that a first pass saves, by a sample, from which on the form is worth preparing. */
-#define SPMM_SHARED_LEAST 0.4
 
 /* Columns of the strip that `columns` columns, or what is left of them, are packed to. */
 static inline int spmm_shared_strip(const spmm_kernels *kernels, int64_t columns)
@@ -29,31 +28,6 @@ static inline int spmm_shared_strip(const spmm_kernels *kernels, int64_t columns
     return strip;
 }
 
-#ifdef WEFT_SHARED_SUMS
-/* Prepares the data of the form; spmm is begun. keep: folder in which it is kept (share_file.h), or NULL. */
+/* Prepares the data of the form; spmm is begun. keep: folder in which it is kept (hal/share.h), or NULL. */
 weft_status spmm_build_shared(hal_spmm *spmm, const hal_csr *csr, const char *keep);
 void spmm_run_shared(const hal_spmm *spmm, const spmm_call *args);
-/* [out] share: 0 where the build leaves the form out. */
-weft_status spmm_shared_share(weft_hal *hal, const hal_csr *csr, double *share);
-#else
-static inline weft_status spmm_build_shared(hal_spmm *spmm, const hal_csr *csr, const char *keep)
-{
-    (void)keep;
-    (void)spmm;
-    (void)csr;
-    return weft_fail(WEFT_ERR_UNSUPPORTED, "this build has no shared sums: take another form of aggregation, or "
-                                           "build with -DWEFT_SHARED_SUMS=ON");
-}
-static inline void spmm_run_shared(const hal_spmm *spmm, const spmm_call *args)
-{
-    (void)spmm;
-    (void)args;
-}
-static inline weft_status spmm_shared_share(weft_hal *hal, const hal_csr *csr, double *share)
-{
-    (void)hal;
-    (void)csr;
-    *share = 0.0;
-    return WEFT_OK;
-}
-#endif

@@ -6,6 +6,9 @@
  *    middle                                      a warp a row
  *    long    more than CUDA_PIECE_EDGES edges    cut into pieces of that many; a second kernel adds their sums in order
  *
+ * Where rows share partial sums (hal/share.h), a matrix is one of these for each level of them and one for its rows,
+ * with factors of 1 and -1, and reads a strip of sources behind which the partial sums are written.
+ *
  * Who adds what is a function of the matrix and the width, so every run gives the same bits on every card.
  */
 #pragma once
@@ -13,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { CUDA_SHORT_ROW = 32, CUDA_PIECE_EDGES = 512 };
+enum { CUDA_SHORT_ROW = 32, CUDA_PIECE_EDGES = 512, CUDA_SHARED_COLUMNS = 64 };
 
 typedef struct cuda_edges {
     int64_t begin;
@@ -35,4 +38,9 @@ struct hal_spmm {
     int32_t *order;         /* [rows] short rows, middle rows, long rows */
     cuda_edges *piece;      /* [first_piece[longs]] */
     int64_t *piece_of_long; /* [longs + 1] first_piece */
+    /* Of shared sums, in place of all above but rows, cols, entries and max_d: */
+    struct hal_spmm **level; /* host [levels + 1] of each level, last of the rows; NULL: nothing is shared */
+    int levels;
+    int64_t sums, reads;
+    void *strip; /* [cols + sums + rows, CUDA_SHARED_COLUMNS] of float32 or half as many columns of float64 */
 };

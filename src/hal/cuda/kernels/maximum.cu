@@ -55,7 +55,8 @@ template <typename cell> struct ties_op {
     typedef int64_t value;
     typedef cuda_sum join;
     cuda_mat<cell> x, y;
-    cuda_mat<cuda_real<cell>> ties;
+    cuda_mat<cuda_real<cell>> count, ties;
+    int64_t once; /* rows of x that count once; those behind have a row of counts each */
 
     static __device__ value none()
     {
@@ -63,17 +64,23 @@ template <typename cell> struct ties_op {
     }
     __device__ value of(int64_t, int64_t c, int64_t row, int64_t j) const
     {
-        return cuda_load(*x.at(c, j)) == cuda_load(*y.at(row, j)) ? 1 : 0;
+        if (cuda_load(*x.at(c, j)) != cuda_load(*y.at(row, j))) {
+            return 0;
+        }
+        return c < once ? 1 : (value)*count.at(c - once, j);
     }
-    __device__ void finish(int64_t row, int64_t j, value count, bool) const
+    __device__ void finish(int64_t row, int64_t j, value sum, bool) const
     {
-        *ties.at(row, j) = (cuda_real<cell>)count;
+        *ties.at(row, j) = (cuda_real<cell>)sum;
     }
 };
 
 template <typename cell> static int ties(cuda_queue *queue, const hal_max_ties_args *a)
 {
-    const ties_op<cell> op = {cuda_mat_of<cell>(a->x), cuda_mat_of<cell>(a->y), cuda_mat_of<cuda_real<cell>>(a->ties)};
+    typedef cuda_real<cell> real;
+    const int64_t once = a->x.rows - (a->count.source != nullptr ? a->count.rows : 0);
+    const ties_op<cell> op = {cuda_mat_of<cell>(a->x), cuda_mat_of<cell>(a->y), cuda_mat_of<real>(a->count),
+                              cuda_mat_of<real>(a->ties), once};
     return cuda_row_edges(queue, op, a->offset, a->column, a->ties.rows, a->ties.cols);
 }
 

@@ -301,17 +301,19 @@ static int64_t cell_bytes(const hal_mat &mat)
 enum { PACK = 4 /* cells of a pack of a strip */ };
 
 /* Columns [first, first + d) of x times its factors; zeros behind the last. */
-template <typename real> struct strip_cells {
+template <typename real, typename cell> struct strip_cells {
     cuda_mat<real> strip;
-    const real *x, *pre; /* from the first column on */
+    const cell *x; /* from the first column on */
+    const real *pre;
     int64_t ld_x, d;
 
     template <int N> __device__ void cells(int64_t i, int64_t j, int n) const
     {
         const real scale = pre != nullptr ? pre[i] : (real)1;
-        cuda_pack<real, N> made = cuda_get_any<N>(x + i * ld_x + j, d - j < N ? (int)(d - j) : N);
+        const cuda_pack<cell, N> cells = cuda_get_any<N>(x + i * ld_x + j, d - j < N ? (int)(d - j) : N);
+        cuda_pack<real, N> made = {};
         for (int k = 0; k < N; ++k) {
-            made.at[k] *= scale;
+            made.at[k] = scale * cuda_load(cells.at[k]);
         }
         cuda_put(strip.at(i, j), made, n);
     }
@@ -354,7 +356,7 @@ static int run_strips(cuda_queue *queue, const hal_spmm_run_args *a, const spmm_
     for (int64_t first = 0; first < all.d; first += columns) {
         spmm_call<real> s = all;
         s.d = all.d - first < columns ? all.d - first : columns;
-        const strip_cells<real> copy = {{strip, m->cols, ld, ld}, all.x + first, all.pre, all.ld_x, s.d};
+        const strip_cells<real, real> copy = {{strip, m->cols, ld, ld}, all.x + first, all.pre, all.ld_x, s.d};
         CUDA_TRY(cuda_walk<PACK>(queue, copy, CUDA_BY_PLACE, copy.strip));
         s.x = strip;
         s.ld_x = ld;
@@ -362,6 +364,64 @@ static int run_strips(cuda_queue *queue, const hal_spmm_run_args *a, const spmm_
         s.own = all.own + first;
         s.out = static_cast<real *>(all.out) + first;
         CUDA_TRY((run_classes<real, PACK, 1>(queue, a, s)));
+    }
+    return CUDA_DONE;
+}
+
+/* ---- shared sums ------------------------------------------------------------------------------------------------- */
+
+/* A run of the rows of a level over the strip. */
+template <typename real> static int run_level(cuda_queue *queue, hal_spmm *m, spmm_call<real> s)
+{
+    hal_spmm_run_args a = {};
+    a.matrix = m;
+    s.offset = m->offset;
+    s.wide = m->wide;
+    return m->rows > 0 ? run_classes<real, PACK, 1>(queue, &a, s) : (int)CUDA_DONE;
+}
+
+/* Strips of x times its factors, behind which partial sums are written level by level; behind those, where bfloat16 is
+ * scaled, x as it is, for the diagonal. All slices are done in the first one. */
+template <typename cell> static int run_shared(cuda_queue *queue, const hal_spmm_run_args *a)
+{
+    typedef cuda_real<cell> real;
+    const hal_spmm *m = a->matrix;
+    const int64_t most = CUDA_SHARED_COLUMNS * (int64_t)sizeof(float) / (int64_t)sizeof(real);
+    const int64_t own_bytes = a->out.dtype == WEFT_DTYPE_BF16 ? 2 : sizeof(real);
+    real *strip = static_cast<real *>(m->strip);
+    for (int64_t first = 0; first < a->out.cols && a->slice == 0; first += most) {
+        const int64_t d = a->out.cols - first < most ? a->out.cols - first : most;
+        const int64_t ld = cuda_pieces(d, PACK) * PACK;
+        const cell *x = static_cast<const cell *>(a->x.source) + first;
+        real *own = strip + (m->cols + m->sums) * ld;
+        const strip_cells<real, cell> copy = {{strip, m->cols, ld, ld}, x, static_cast<const real *>(a->pre.source),
+                                              a->x.ld, d};
+        const strip_cells<real, cell> as_given = {{own, m->rows, ld, ld}, x, nullptr, a->x.ld, d};
+        CUDA_TRY(cuda_walk<PACK>(queue, copy, CUDA_BY_PLACE, copy.strip));
+        if (a->diag.source != nullptr) {
+            CUDA_TRY(cuda_walk<PACK>(queue, as_given, CUDA_BY_PLACE, as_given.strip));
+        }
+        spmm_call<real> s = {};
+        s.x = strip;
+        s.ld_x = s.ld_out = s.d = ld;
+        s.packs_out = true;
+        real *sums = strip + m->cols * ld;
+        for (int l = 0; l < m->levels; ++l) {
+            s.out = sums;
+            CUDA_TRY(run_level<real>(queue, m->level[l], s));
+            sums += m->level[l]->rows * ld;
+        }
+        s.d = d;
+        s.own = own;
+        s.ld_own = ld;
+        s.post = static_cast<const real *>(a->post.source);
+        s.diag = static_cast<const real *>(a->diag.source);
+        s.out = static_cast<char *>(a->out.data) + first * own_bytes;
+        s.ld_out = a->out.ld;
+        s.narrow_out = a->out.dtype == WEFT_DTYPE_BF16;
+        s.packs_out = a->out.ld % PACK == 0 && (uintptr_t)a->out.source % 16 == 0;
+        s.beta = (real)a->beta;
+        CUDA_TRY(run_level<real>(queue, m->level[m->levels], s));
     }
     return CUDA_DONE;
 }
@@ -399,6 +459,9 @@ template <typename real> static int run(cuda_queue *queue, const hal_spmm_run_ar
 template <typename cell> static int spmm(cuda_queue *queue, const hal_spmm_run_args *a)
 {
     const hal_spmm *m = a->matrix;
+    if (m->level != nullptr) {
+        return run_shared<cell>(queue, a);
+    }
     spmm_call<cell> s = {};
     s.offset = m->offset;
     s.wide = m->wide;
