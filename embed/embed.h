@@ -140,7 +140,16 @@ typedef struct embed_figures {
  * range, or a mode does not serve it.
  */
 weft_status embed_open(weft_comm *comm, const embed_desc *desc, int64_t most, embed_table **table);
-void embed_close(embed_table *table); /* NULL is fine */
+void embed_close(embed_table *table); /* its lanes, too; NULL is fine */
+/*
+ * Opens a lane: a table whose rows are those of `table`, with messages and memory of its own for a batch, so that each
+ * lane has a batch under way. Passes alone go through a lane. All else is asked of `table`, which counts what its lanes
+ * send and which embed_close closes with them. Calls for a table and its lanes come one after the other, in the same
+ * order on all ranks. Nothing travels ahead. Collective. WEFT_ERR_USAGE: rows would leave between the two passes of a
+ * batch (expire_after). WEFT_ERR_RESOURCE: memory, or EMBED_LANES_MOST lanes are open.
+ */
+enum { EMBED_LANES_MOST = 64 };
+weft_status embed_open_lane(embed_table *table, int64_t most, embed_table **lane);
 /* [out] pooled: [bags->samples, fields * stride + squares] with leading dimension ld. training: counts what was seen
  * and makes rows of admitted keys; else a key without a row adds nothing. The bags must live until embed_backward.
  * Collective. WEFT_ERR_RESOURCE: no memory. */

@@ -272,16 +272,25 @@ static weft_status look_ahead(const click_model *model, const click_batch *in)
     return next != NULL ? embed_ahead(model->table, next) : WEFT_OK;
 }
 
-static weft_status forward(void *self, const train_pass *pass, weft_tensor *logits)
+/* The rows of a batch, summed. */
+static weft_status fetch(void *self, const train_pass *pass)
 {
-    click_model *model = self;
+    const click_model *model = self;
     const click_batch *in = pass->batch->input;
     WEFT_TRY(check_batch(model, in));
-    const click_pass p = pass_of(model, pass);
     ACTIVITY_TRY(ACTIVITY_ROWS, read_rows(model, &in->bags, pass->training));
     if (pass->training && in->next != NULL) {
         ACTIVITY_TRY(ACTIVITY_ROWS, look_ahead(model, in));
     }
+    return WEFT_OK;
+}
+
+static weft_status forward(void *self, const train_pass *pass, weft_tensor *logits)
+{
+    click_model *model = self;
+    const click_batch *in = pass->batch->input;
+    WEFT_TRY(model->desc.worker && pass->training ? WEFT_OK : fetch(self, pass));
+    const click_pass p = pass_of(model, pass);
     activity_begin(ACTIVITY_INTERACT);
     copy_numbers(model, in);
     if (takes_sums(&model->desc)) {
@@ -314,6 +323,19 @@ static weft_status end_gradients(const click_model *model, const click_pass *pas
     return train_ready(pass->pass, model->bias);
 }
 
+/* Rows of a batch change by their gradients. */
+static weft_status give(void *self, const train_pass *pass)
+{
+    click_model *model = self;
+    const click_model_desc *desc = &model->desc;
+    const double rate = schedule_lr(desc->schedule, (int64_t)pass->epoch - 1, pass->step, desc->steps);
+    ACTIVITY_TRY(ACTIVITY_ROWS,
+                 takes_sums(desc)
+                     ? embed_sums_backward(model->table, model->dpooled.data, model->dpooled.ld, rate, NULL)
+                     : embed_backward(model->table, model->dpooled.data, model->dpooled.ld, rate));
+    return WEFT_OK;
+}
+
 static weft_status backward(void *self, const train_pass *pass, weft_tensor *dlogits)
 {
     click_model *model = self;
@@ -322,7 +344,9 @@ static weft_status backward(void *self, const train_pass *pass, weft_tensor *dlo
     double beta = 0.0;
     assert(pass->training && desc->training && dlogits->rows == p.samples && dlogits->ld == 1);
     p.logits = *dlogits;
-    ACTIVITY_TRY(ACTIVITY_ROWS, embed_ahead_rows(model->table));
+    if (!desc->worker) {
+        ACTIVITY_TRY(ACTIVITY_ROWS, embed_ahead_rows(model->table));
+    }
     for (int k = CLICK_PART_KINDS - 1; k >= 0; --k) {
         if (model->part[k] != NULL) {
             WEFT_TRY(PART[k]->backward(model->part[k], &p, beta));
@@ -339,12 +363,7 @@ static weft_status backward(void *self, const train_pass *pass, weft_tensor *dlo
         click_each_sample(model->hal, p.samples, run_spread, &fields);
     }
     activity_end(ACTIVITY_INTERACT);
-    const double rate = schedule_lr(desc->schedule, (int64_t)pass->epoch - 1, pass->step, desc->steps);
-    ACTIVITY_TRY(ACTIVITY_ROWS,
-                 takes_sums(desc)
-                     ? embed_sums_backward(model->table, model->dpooled.data, model->dpooled.ld, rate, NULL)
-                     : embed_backward(model->table, model->dpooled.data, model->dpooled.ld, rate));
-    return WEFT_OK;
+    return desc->worker ? WEFT_OK : give(self, pass);
 }
 
 /* ---- life -------------------------------------------------------------------------------------------------------- */
@@ -382,7 +401,9 @@ weft_status click_model_create(weft_hal *hal, weft_comm *comm, const click_model
                                      .self = model,
                                      .params = &model->params,
                                      .forward = forward,
-                                     .backward = backward};
+                                     .backward = backward,
+                                     .fetch = desc->worker ? fetch : NULL,
+                                     .give = desc->worker ? give : NULL};
     *out = model;
     return WEFT_OK;
 }

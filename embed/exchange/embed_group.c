@@ -74,10 +74,17 @@ weft_status embed_group_open(weft_comm *comm, const embed_desc *desc, int64_t mo
     return WEFT_OK;
 }
 
+void embed_group_share(embed_group *t, const embed_group *of)
+{
+    row_store_close(t->store);
+    t->store = of->store;
+    t->of = of;
+}
+
 void embed_group_close(embed_group *t)
 {
     if (t != NULL) {
-        row_store_close(t->store);
+        row_store_close(t->of == NULL ? t->store : NULL);
         row_route_close(&t->route);
         row_route_close(&t->in_node);
         bag_route_close(&t->bags);
@@ -111,7 +118,7 @@ weft_status embed_group_clear(embed_group *t, uint64_t seed)
 
 embed_figures embed_group_figures(const embed_group *t)
 {
-    const row_figures own = row_store_figures(t->store);
+    const row_figures own = t->of == NULL ? row_store_figures(t->store) : (row_figures){.rows = 0};
     const embed_figures *past = &t->past;
     embed_figures all = {.bytes = own.bytes, .reread = t->route.reread, .between = t->gathers ? t->route.sent : 0};
     all.sent[t->desc.mode] = t->route.sent + t->in_node.sent + t->bags.sent + t->split.sent;
@@ -207,6 +214,7 @@ weft_status embed_group_forward(embed_group *t, const embed_bags *bags, bool tra
 {
     assert(bags->samples == 0 || bags->fields == t->desc.fields);
     assert(bags->weight == NULL || t->desc.weighted);
+    embed_group_follow(t);
     if (t->desc.mode == EMBED_DES) {
         return embed_partial_forward(t, bags, training, pooled, ld);
     }

@@ -29,12 +29,13 @@ typedef struct group_ahead {
 typedef struct embed_group {
     weft_comm *comm;
     embed_desc desc;
-    int width, stride;  /* of the columns that this rank holds: all, but in mode columns */
-    uint64_t seed;      /* of which rank owns which key */
-    embed_figures past; /* counts of stores that are gone */
-    row_store *store;   /* rows of the keys that this rank owns */
-    row_route route;    /* of modes all-to-all and replicate: to owners */
-    row_route in_node;  /* in front of it, where keys are gathered in nodes (gathers) */
+    int width, stride;            /* of the columns that this rank holds: all, but in mode columns */
+    uint64_t seed;                /* of which rank owns which key */
+    embed_figures past;           /* counts of stores that are gone */
+    row_store *store;             /* rows of the keys that this rank owns */
+    const struct embed_group *of; /* the group whose store it is, of a lane (embed_open_lane); NULL: its own */
+    row_route route;              /* of modes all-to-all and replicate: to owners */
+    row_route in_node;            /* in front of it, where keys are gathered in nodes (gathers) */
     bool gathers;
     bag_index of_node; /* a view of the keys that in_node brings */
     bag_route bags;    /* of modes des and columns */
@@ -61,6 +62,8 @@ typedef struct embed_group {
 
 /* As the functions of embed/embed.h, whose names end alike; `mode` of desc is that of the group. */
 weft_status embed_group_open(weft_comm *comm, const embed_desc *desc, int64_t most, embed_group **group);
+/* From now on the rows are those of `of`, which is alike and outlives the group. */
+void embed_group_share(embed_group *group, const embed_group *of);
 void embed_group_close(embed_group *group);
 weft_status embed_group_forward(embed_group *group, const embed_bags *bags, bool training, float *pooled, int64_t ld);
 weft_status embed_group_ahead(embed_group *group, const embed_bags *bags);
@@ -71,6 +74,13 @@ weft_status embed_group_sums_forward(embed_group *group, const embed_sums *sums,
                                      const int64_t *samples_of, bool training, float *total, int64_t ld);
 weft_status embed_group_sums_backward(embed_group *group, const float *dtotal, int64_t ld, double rate, float *dweight);
 weft_status embed_group_clear(embed_group *group, uint64_t seed);
+/* A pass of a lane begins: rows that were read or cleared since stand in another store. */
+static inline void embed_group_follow(embed_group *group)
+{
+    if (group->of != NULL) {
+        group->store = group->of->store;
+    }
+}
 /* Returns true if every rank has rows of all keys. */
 static inline bool embed_group_shares_keys(const embed_group *group)
 {

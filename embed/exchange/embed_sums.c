@@ -121,6 +121,7 @@ weft_status embed_group_sums_forward(embed_group *t, const embed_sums *sums, con
     embed_bags view = {0};
     assert(columns > 0 && (bags->samples == 0 || bags->fields == t->desc.fields));
     t->sums = *sums;
+    embed_group_follow(t);
     WEFT_TRY(bag_route_bags(&t->bags, bags, samples_of, columns));
     WEFT_TRY(comm_agree(t->comm, give_all(t, training, &view)));
     const int64_t squares = column_of_squares(t);

@@ -121,9 +121,40 @@ weft_status embed_open(weft_comm *comm, const embed_desc *desc, int64_t most, em
     return WEFT_OK;
 }
 
+weft_status embed_open_lane(embed_table *t, int64_t most, embed_table **lane)
+{
+    embed_desc desc = t->desc;
+    uint8_t *mode_of = NULL;
+    *lane = NULL;
+    WEFT_CHECK(desc.expire_after == 0, WEFT_ERR_USAGE,
+               "rows that no batch of %lld named leave, also those of batches that are under way: keep all rows",
+               (long long)desc.expire_after);
+    WEFT_CHECK(t->lanes < EMBED_LANES_MOST, WEFT_ERR_RESOURCE, "%d lanes of a table of embeddings are open: no more",
+               t->lanes);
+    WEFT_TRY(comm_agree(t->comm, WEFT_NEW(&mode_of, desc.fields, WEFT_MEM_ROWS)));
+    for (int f = 0; f < desc.fields; ++f) {
+        mode_of[f] = (uint8_t)t->group[t->place[f].group].rows->desc.mode;
+    }
+    desc.mode_of = mode_of;
+    desc.ahead = false;
+    desc.seed = t->group->rows->seed; /* by which rows have owners */
+    const weft_status status = embed_open(t->comm, &desc, most, lane);
+    weft_free(mode_of);
+    WEFT_TRY(status);
+    assert((*lane)->groups == t->groups);
+    for (int g = 0; g < t->groups; ++g) {
+        embed_group_share((*lane)->group[g].rows, t->group[g].rows);
+    }
+    t->lane[t->lanes++] = *lane;
+    return WEFT_OK;
+}
+
 void embed_close(embed_table *t)
 {
     if (t != NULL) {
+        for (int i = 0; i < t->lanes; ++i) {
+            embed_close(t->lane[i]);
+        }
         for (int g = 0; g < EMBED_MODES_COUNT; ++g) {
             table_group *group = &t->group[g];
             embed_group_close(group->rows);
@@ -145,22 +176,33 @@ weft_status embed_clear(embed_table *t, uint64_t seed)
     return WEFT_OK;
 }
 
-weft_status embed_measure(const embed_table *t, embed_figures *figures)
+enum { FIGURES_SENT = 7, FIGURES = FIGURES_SENT + EMBED_MODES_COUNT };
+
+/* This rank's figures of a table's groups, onto those of others. */
+static void add_figures(const embed_table *t, int64_t sum[FIGURES], int64_t *bytes)
 {
-    enum { SENT = 7, SUMS = SENT + EMBED_MODES_COUNT };
-    int64_t sum[SUMS] = {0}, bytes = 0;
     for (int g = 0; g < t->groups; ++g) {
         const embed_figures own = embed_group_figures(t->group[g].rows);
-        const int64_t part[SENT] = {own.rows, own.waiting, own.made, own.refused, own.expired, own.reread, own.between};
-        for (int i = 0; i < SENT; ++i) {
+        const int64_t part[FIGURES_SENT] = {own.rows,    own.waiting, own.made,   own.refused,
+                                            own.expired, own.reread,  own.between};
+        for (int i = 0; i < FIGURES_SENT; ++i) {
             sum[i] += part[i];
         }
         for (int m = 0; m < EMBED_MODES_COUNT; ++m) {
-            sum[SENT + m] += own.sent[m];
+            sum[FIGURES_SENT + m] += own.sent[m];
         }
-        bytes += own.bytes;
+        *bytes += own.bytes;
     }
-    WEFT_TRY(comm_allreduce(t->comm, sum, SUMS, WEFT_DTYPE_I64, COMM_SUM));
+}
+
+weft_status embed_measure(const embed_table *t, embed_figures *figures)
+{
+    int64_t sum[FIGURES] = {0}, bytes = 0;
+    add_figures(t, sum, &bytes);
+    for (int i = 0; i < t->lanes; ++i) {
+        add_figures(t->lane[i], sum, &bytes);
+    }
+    WEFT_TRY(comm_allreduce(t->comm, sum, FIGURES, WEFT_DTYPE_I64, COMM_SUM));
     WEFT_TRY(comm_allreduce(t->comm, &bytes, 1, WEFT_DTYPE_I64, COMM_MAX));
     *figures = (embed_figures){.rows = sum[0],
                                .waiting = sum[1],
@@ -170,7 +212,7 @@ weft_status embed_measure(const embed_table *t, embed_figures *figures)
                                .reread = sum[5],
                                .between = sum[6],
                                .bytes = bytes};
-    memcpy(figures->sent, sum + SENT, sizeof figures->sent);
+    memcpy(figures->sent, sum + FIGURES_SENT, sizeof figures->sent);
     return WEFT_OK;
 }
 

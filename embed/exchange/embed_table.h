@@ -42,7 +42,9 @@ struct embed_table {
     int stride;
     int groups;
     table_group group[EMBED_MODES_COUNT];
-    field_place *place; /* [fields] */
-    int now;            /* which part of a group is that of the batch */
-    uint64_t ahead;     /* name of the batch whose bags the other part holds; 0: of none */
+    field_place *place;                  /* [fields] */
+    int now;                             /* which part of a group is that of the batch */
+    uint64_t ahead;                      /* name of the batch whose bags the other part holds; 0: of none */
+    embed_table *lane[EMBED_LANES_MOST]; /* [lanes] that share the rows */
+    int lanes;
 };

@@ -606,6 +606,10 @@ class TrainOptions(TypedDict, total=False):
         who sends ids of mode all-to-all to owners on other nodes: each rank its own, or a rank of each node all of
         the node's, every id once; nodes have equally many ranks, and sums are rounded otherwise; rows do not travel
         ahead (--rows-ahead)
+    workers: 1 to 64; default 1
+        --sync shadow: threads of a rank that compute batches side by side, each a batch of its own with a share of
+        --threads; updates are made in the order of batches, by gradients of parameters of up to N - 1 batches before,
+        so losses are not those of one worker
     row_optimizer: one of sgd, row-adagrad, adagrad, ftrl, lazy-adam; default row-adagrad
         how rows of embeddings are updated: row-adagrad keeps one sum of squares a row, lazy-adam counts the updates
         of a row
@@ -876,6 +880,7 @@ class TrainOptions(TypedDict, total=False):
     field_modes: str
     rows_ahead: Union[str, bool]
     row_groups: str
+    workers: int
     row_optimizer: str
     row_lr: float
     row_precision: str

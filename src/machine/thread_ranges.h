@@ -9,6 +9,12 @@
 
 #include "base/integer/search.h"
 
+/* Parallel loops of the calling thread that do not name a number of threads have so many from now on. */
+static inline void split_set_threads(int threads)
+{
+    omp_set_num_threads(threads);
+}
+
 /* The first item of thread t out of `threads` when all items cost the same. */
 static inline int64_t split_even(int64_t items, int t, int threads)
 {

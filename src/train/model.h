@@ -133,6 +133,13 @@ typedef struct train_model {
      * Collective. */
     weft_status (*backward)(void *self, const train_pass *pass, weft_tensor *dlogits);
     /*
+     * Of a worker's model (train_workers): what a training pass needs other ranks for, apart from the rest, so that
+     * forward and backward are local and may run on another thread. Order: fetch, forward, backward, give. Collective.
+     * NULL: forward and backward do it all.
+     */
+    weft_status (*fetch)(void *self, const train_pass *pass);
+    weft_status (*give)(void *self, const train_pass *pass);
+    /*
      * State that passes keep from epoch to epoch beside the parameters. Both functions, or NULL on all ranks if there
      * is none. They work as in train/precondition.h, except that a buffer is zeroed where a checkpoint of other options
      * has none of its name and length. restored: WEFT_ERR_DATA on all ranks if a buffer cannot be of this model.
@@ -142,7 +149,22 @@ typedef struct train_model {
     weft_status (*restored)(void *self);
     /* Tables that the model keeps and trains beside the parameters; NULL, on all ranks, if there are none. */
     const train_beside *beside;
+    /* Threads that train it side by side; NULL: none. */
+    const struct train_workers *workers;
 } train_model;
+
+/* A copy of a model that computes a batch while others compute theirs (train/loop/team.h). Memory of values and
+ * gradients, backend and batches are its own; the backend's memory is the host's. What forward passes read of its
+ * parameters is copied from the model that is trained. */
+typedef struct train_worker {
+    train_model *model;
+    const struct train_source *source; /* of the same batches as that of the training */
+} train_worker;
+
+typedef struct train_workers {
+    int count;
+    train_worker *worker; /* [count] */
+} train_workers;
 
 /* Targets are classes, binary tasks, or numbers, which the answers are themselves. */
 typedef enum train_loss { TRAIN_LOSS_XENT, TRAIN_LOSS_BCE, TRAIN_LOSS_VALUE } train_loss;

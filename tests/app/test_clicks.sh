@@ -83,7 +83,7 @@ import json
 rows = [json.loads(line) for line in open('fields/metrics.jsonl')][-1]['embeddings']
 assert rows['rows'] == 60 + 40 + 3 and all(rows['sent_' + mode] > 0 for mode in ('des', 'replicate', 'columns')), rows
 " || fail "metrics do not tell rows, and the bytes of the modes of columns"
-for sync in "shadow --shadow-algorithm easgd" divide-shuffle; do # not exact: the score alone
+for sync in "shadow --shadow-algorithm easgd" "shadow --workers 2 --row-lr 0.2" divide-shuffle; do # not exact: the score alone
     # shellcheck disable=SC2086
     ok ranks 2 "$weft" train --data clicks.csv "${how[@]}" "${plain[@]}" --model deepfm --sync $sync --run-dir sync --force
     python3 -c "
@@ -91,8 +91,12 @@ import json
 a, b = (json.load(open(run + '/summary.json'))['test_mean'] for run in ('deepfm-1', 'sync'))
 assert abs(a - b) < 0.02, (a, b)" || fail "$sync is far from what all-reduce reaches"
 done
+for wrong in "--sync allreduce" "--sync shadow --reproducible" "--sync shadow --expire-after 9" "--sync shadow --rows-ahead on"; do
+    # shellcheck disable=SC2086
+    refused 64 "--workers 2" "$weft" train --data clicks.csv "${how[@]}" --model deepfm --workers 2 $wrong
+done
 ok "$weft" train --data clicks.csv "${how[@]}" --model lr --dry-run
-grep -E -q "^ +8 +[0-9.]+ [KMG]?i?B" out || fail "a dry run does not tell the bytes on 8 ranks"
+[ "$(grep -E "^ +(2|4|8|16|32|64|128|256|512|1024) +[0-9.]+ [KMG]?i?B" out | wc -l)" = 10 ] || fail "a dry run does not tell bytes and memory on 2 to 1,024 ranks"
 ok "$weft" convert clicks.csv --target click --category item --out clicks.weft
 ok ranks 2 "$weft" train --data clicks.weft "${how[@]:4}" "${plain[@]}" --model deepfm --run-dir stored
 near deepfm-1 stored

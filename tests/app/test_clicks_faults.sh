@@ -1,39 +1,61 @@
 #!/bin/bash
 # A model of clicks that is killed again and again while it writes checkpoints ends with the rows and weights of a run that nobody
-# disturbed. Data that lack a column of the model, negative indices and words among numbers are told with their place.
+# disturbed, on one rank and on two. Memory for rows that ends within an epoch costs new ids their rows and nothing else. Data that
+# lack a column of the model, negative indices and words among numbers are told with their place.
+# needs: mpirun
 # trees: release
 set -u
 weft=$1
 source_dir=$2
 . "$source_dir/tests/support/script.sh"
 need python3
+need mpirun
 work_folder
 
 # ---- killed ----
 grown=(--data "synth:clicks,rows=40k,ids=20k,fields=4,numbers=2" --model deepfm --mlp 8 --epoch-rows 2000 --epochs 8 --batch-size 1000
-    --valid-share 0 --test-share 0 --threads 1 --pin off --quiet --checkpoint-every 1)
-ok "$weft" train "${grown[@]}" --run-dir whole
-files() { find killed -type f 2>/dev/null | sort | xargs -r stat -c '%n %i %s' 2>/dev/null; }
-kills=0
-for attempt in 1 2 3; do # each time when files have changed `attempt` times
-    "$weft" train "${grown[@]}" --run-dir killed $([ -d killed ] && echo --resume) >out 2>err &
-    job=$!
-    changes=0
-    before=$(files)
-    while [ "$changes" -lt $((2 * attempt)) ] && kill -0 $job 2>/dev/null; do
-        now=$(files)
-        [ "$now" = "$before" ] || changes=$((changes + 1))
-        before=$now
+    --valid-share 0 --test-share 0 --threads 1 --pin off --quiet --checkpoint-every 1 --table-mode all-to-all --choices allreduce=shared)
+files() { find "$1" -type f 2>/dev/null | sort | xargs -r stat -c '%n %i %s' 2>/dev/null; }
+# killed COUNT: runs on so many ranks, of which one is killed, on two between its file of rows and the other's, too.
+killed() {
+    local count=$1 attempt job rank changes before now kills=0
+    ok ranks "$count" "$weft" train "${grown[@]}" --run-dir "whole-$count"
+    for attempt in 1 2 3; do # each time when files have changed some times more
+        mpirun --oversubscribe --bind-to none -np "$count" "$weft" train "${grown[@]}" --run-dir "killed-$count" \
+            $([ -d "killed-$count" ] && echo --resume) >out 2>err &
+        job=$!
+        changes=0
+        before=$(files "killed-$count")
+        while [ "$changes" -lt $((2 * attempt + count)) ] && kill -0 $job 2>/dev/null; do
+            now=$(files "killed-$count")
+            [ "$now" = "$before" ] || changes=$((changes + 1))
+            before=$now
+        done
+        rank=$(pgrep -P $job | tail -1)
+        if [ -n "$rank" ] && kill -9 "$rank" 2>/dev/null; then
+            kills=$((kills + 1))
+        fi
+        wait $job 2>/dev/null
+        [ -d "killed-$count/ckpt" ] || rm -rf "killed-$count" # nothing stands yet
     done
-    kill -9 $job 2>/dev/null
-    wait $job 2>/dev/null
-    [ $? -ne 137 ] || kills=$((kills + 1))
-    [ -d killed/ckpt ] || rm -rf killed # nothing stands yet
-done
-[ $kills -gt 0 ] || fail "no run was killed"
-ok "$weft" train "${grown[@]}" --run-dir killed $([ -d killed ] && echo --resume)
-cmp killed/rows-00000-of-00001.rows whole/rows-00000-of-00001.rows || fail "a run that was killed has other rows"
-cmp killed/weights.npz whole/weights.npz || fail "a run that was killed has other weights"
+    [ $kills -gt 0 ] || fail "no run was killed"
+    ok ranks "$count" "$weft" train "${grown[@]}" --run-dir "killed-$count" $([ -d "killed-$count" ] && echo --resume)
+    for rank in $(seq 0 $((count - 1))); do
+        cmp "killed-$count/rows-0000$rank-of-0000$count.rows" "whole-$count/rows-0000$rank-of-0000$count.rows" ||
+            fail "a run of $count ranks that was killed has other rows"
+    done
+    cmp "killed-$count/weights.npz" "whole-$count/weights.npz" || fail "a run of $count ranks that was killed has other weights"
+}
+killed 1
+killed 2
+
+# ---- memory ends within an epoch ----
+ok "$weft" train "${grown[@]:0:6}" --batch-size 1000 --epochs 1 --row-memory 400K --threads 1 --pin off --quiet --run-dir bounded
+python3 -c "
+import json
+rows = [json.loads(line) for line in open('bounded/metrics.jsonl')][-1]['embeddings']
+assert rows['refused'] > 0 and rows['rows'] == rows['made'] > 0 and rows['bytes'] <= 400 << 10, rows
+" || fail "a bound of memory is passed, or what it refuses is not told"
 
 # ---- data ----
 python3 - <<'PY'

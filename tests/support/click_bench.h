@@ -46,23 +46,34 @@ static inline click_model_desc small_desc(click_kind kind)
     return desc;
 }
 
-static inline weft_status bench_open(bench *b, weft_comm *comm, const char *backend, int threads,
-                                     const click_model_desc *desc, double spread)
+static inline embed_desc bench_rows(const click_model_desc *desc, double spread)
 {
-    const embed_desc rows = {.fields = desc->fields,
-                             .width = desc->width,
-                             .linear = click_model_linear(desc),
-                             .squares = click_model_squares(desc),
-                             .weighted = desc->bags,
-                             .rule = EMBED_SGD,
-                             .spread = spread,
-                             .seed = 7};
+    return (embed_desc){.fields = desc->fields,
+                        .width = desc->width,
+                        .linear = click_model_linear(desc),
+                        .squares = click_model_squares(desc),
+                        .weighted = desc->bags,
+                        .rule = EMBED_SGD,
+                        .spread = spread,
+                        .seed = 7};
+}
+
+static inline weft_status bench_open_rows(bench *b, weft_comm *comm, const char *backend, int threads,
+                                          const click_model_desc *desc, const embed_desc *rows)
+{
     *b = (bench){.comm = comm, .desc = *desc};
     WEFT_TRY(weft_hal_open(backend, threads, &b->hal));
-    WEFT_TRY(embed_open(comm, &rows, KEYS_MOST, &b->table));
+    WEFT_TRY(embed_open(comm, rows, KEYS_MOST, &b->table));
     WEFT_TRY(click_model_create(b->hal, comm, desc, b->table, &b->model));
     b->train = click_model_interface(b->model);
     return param_initialise(b->train->params, 3);
+}
+
+static inline weft_status bench_open(bench *b, weft_comm *comm, const char *backend, int threads,
+                                     const click_model_desc *desc, double spread)
+{
+    const embed_desc rows = bench_rows(desc, spread);
+    return bench_open_rows(b, comm, backend, threads, desc, &rows);
 }
 
 static inline void bench_close(bench *b)

@@ -65,7 +65,7 @@ static bool looks_ahead(const workload *work)
     const app_context *context = work->context;
     const click_ahead asked = option_choice(context->options, OPT_ROW_AHEAD);
     const bool away = context->nodes > 1 && !gathers(work);
-    return !work->trained && comm_size(context->comm) > 1 &&
+    return !work->trained && comm_size(context->comm) > 1 && clicks_workers(work) == 0 &&
            (asked == CLICK_AHEAD_ON || (asked == CLICK_AHEAD_AUTO && away));
 }
 
@@ -164,7 +164,8 @@ static weft_status plan_memory(workload *work)
     const app_context *context = work->context;
     const int ranks = comm_size(context->comm);
     const int64_t samples = samples_of_rank(work);
-    const int64_t loaders = option_int(context->options, OPT_LOADER_THREADS);
+    const int64_t loaders = option_int(context->options, OPT_LOADER_THREADS), workers = clicks_workers(work);
+    const int64_t batch = click_source_bytes(&job->rows, samples, 0, false);
     int64_t rows = rows_bytes(job, ranks);
     if (job->table_desc.memory_most > 0 && rows > job->table_desc.memory_most) {
         rows = job->table_desc.memory_most;
@@ -174,12 +175,14 @@ static weft_status plan_memory(workload *work)
                                     "), or evaluate fewer (" FLAG_VALID_SHARE ", " FLAG_TEST_SHARE ")"};
     memory_plan_add(memory, "process and table", clock_rss_bytes());
     memory_plan_add(memory, "rows of embeddings", (uint64_t)rows);
-    memory_plan_add(memory, "batches",
-                    (uint64_t)click_source_bytes(&job->rows, samples, (int)loaders, job->table_desc.ahead));
-    memory_plan_add(memory, "keys, rows and messages of a batch",
-                    (uint64_t)embed_batch_bytes(&job->table_desc, ranks, click_rows_most(&job->rows, samples)));
+    memory_plan_add(
+        memory, "batches",
+        (uint64_t)(click_source_bytes(&job->rows, samples, (int)loaders, job->table_desc.ahead) + workers * batch));
+    memory_plan_add(
+        memory, "keys, rows and messages of a batch",
+        (uint64_t)((1 + workers) * embed_batch_bytes(&job->table_desc, ranks, click_rows_most(&job->rows, samples))));
     memory_plan_add(memory, "answers of an evaluation", (uint64_t)(answers_bytes(job->rows.evaluated, ranks)));
-    memory_plan_add(memory, "model", (uint64_t)click_model_bytes(context->hal, &job->desc));
+    memory_plan_add(memory, "model", (uint64_t)((1 + workers) * click_model_bytes(context->hal, &job->desc)));
     memory_plan_sum(memory);
     return memory_plan_check(context, memory, option_size(context->options, OPT_MEMORY_LIMIT));
 }
@@ -201,6 +204,7 @@ weft_status clicks_plan(workload *work, const char *folder, int64_t outputs)
     WEFT_TRY(read_model(work));
     read_table(work);
     WEFT_TRY(check_rows(work));
+    WEFT_TRY(clicks_check_workers(work));
     WEFT_TRY(clicks_read_modes(work));
     job->desc.samples = samples_of_rank(work);
     work->inputs = job->rows.fields + job->rows.numbers;
@@ -353,6 +357,7 @@ weft_status clicks_build(workload *work)
     job->beside = clicks_beside(job);
     work->model = click_model_interface(job->model);
     work->model->beside = &job->beside;
+    WEFT_TRY(clicks_open_workers(work, &options));
     WEFT_TRY(prepare_answers(work));
     work->targets = &job->answers.targets;
     work->guess_cure = job->guess;

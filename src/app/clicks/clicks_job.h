@@ -13,6 +13,13 @@
 #define CLICKS_ROWS      "rows"
 #define CLICKS_BEST_ROWS "best-rows"
 
+/* What a worker thread has of its own; its rows are a lane of the job's table. */
+typedef struct worker_parts {
+    weft_hal *hal;
+    click_source *source;
+    click_model *model;
+} worker_parts;
+
 /* Everything that a workload of this kind holds; freed by its end(). */
 typedef struct clicks_job {
     char folder[FILE_PATH_MAX];        /* for generated data and the best rows; beside the run's results */
@@ -33,9 +40,11 @@ typedef struct clicks_job {
     char start[FILE_PATH_MAX]; /* folder of the rows that every run begins with; "": none has a row */
     bool start_best;
     click_source *source;
-    bool kept;            /* files of the best rows stand in `folder` */
-    train_labels answers; /* right answers for the rows that this rank evaluates */
-    int64_t *held_id;     /* [answers.targets.rows] */
+    train_workers workers; /* threads that train side by side; none: count 0 */
+    worker_parts *parts;   /* [workers.count] */
+    bool kept;             /* files of the best rows stand in `folder` */
+    train_labels answers;  /* right answers for the rows that this rank evaluates */
+    int64_t *held_id;      /* [answers.targets.rows] */
     embed_figures figures;
     char guess[256]; /* what may make scores no better than a guess */
 } clicks_job;
@@ -43,6 +52,16 @@ typedef struct clicks_job {
 /* See workload_ops; in app/clicks/clicks_build.c. */
 weft_status clicks_plan(workload *work, const char *folder, int64_t outputs);
 weft_status clicks_build(workload *work);
+
+/* Worker threads of --workers; in app/clicks/clicks_workers.c. */
+/* Returns how many, of which each has a model and batches of its own; 0: none beside the rank itself. */
+int clicks_workers(const workload *work);
+/* WEFT_ERR_USAGE: workers beside something that promises the same bits, or rows that leave. Local, the same on all
+ * ranks. */
+weft_status clicks_check_workers(const workload *work);
+/* Fills in job->workers, once there are table and model; source: options of the job's own. Collective. */
+weft_status clicks_open_workers(workload *work, const click_source_options *source);
+void clicks_close_workers(clicks_job *job);
 
 extern const choice_kind clicks_mode_choice;
 /* In app/clicks/clicks_modes.c. Modes of columns that are named; local. */

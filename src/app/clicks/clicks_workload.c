@@ -14,6 +14,7 @@
 #include "base/number.h"
 #include "clicks/data/click_names.h"
 #include "table/table_options.def"
+#include "train/loop/team.h"
 
 /* ---- the data ---------------------------------------------------------------------------------------------------- */
 
@@ -228,6 +229,7 @@ static void clicks_abandon(workload *work)
 static void clicks_end(workload *work)
 {
     clicks_job *job = work->self;
+    clicks_close_workers(job);
     click_source_destroy(job->source);
     click_model_destroy(job->model);
     click_net_free(&job->net);
@@ -338,6 +340,7 @@ static void closing_facts(const workload *work, fact_list *list)
 static const workload_activity activities[] = {{ACTIVITY_CLICKS, "batches", 41},
                                                {ACTIVITY_ROWS, "batches", 42},
                                                {ACTIVITY_INTERACT, "aggregate", 51},
+                                               {ACTIVITY_TEAM, "linear", 59},
                                                {NULL, NULL, 0}};
 static const option_id recorded[] = {OPT_CLICK_COLUMNS,   OPT_CLICK_WIDTH,   OPT_CLICK_MLP,    OPT_CLICK_BOTTOM,
                                      OPT_CLICK_CIN,       OPT_CLICK_CROSSES, OPT_CLICK_HASH,   OPT_CLICK_SCALING,
@@ -347,8 +350,8 @@ static const option_id recorded[] = {OPT_CLICK_COLUMNS,   OPT_CLICK_WIDTH,   OPT
 static const option_id inputs[] = {OPT_CLICK_COLUMNS,   OPT_CLICK_SCALING, OPT_CLICK_HASH, OPT_CLICK_BAGS,
                                    OPT_CLICK_SEPARATOR, OPT_CLICK_POOLING, OPTION_NONE};
 /* Files of rows are the same in every mode, memory is the machine's matter, and a run keeps its layers. */
-static const option_id resumable[] = {OPT_CLICK_LAYERS, OPT_ROW_MODE,   OPT_FIELD_MODES, OPT_ROW_AHEAD,
-                                      OPT_ROW_GROUPS,   OPT_ROW_MEMORY, OPTION_NONE};
+static const option_id resumable[] = {OPT_CLICK_LAYERS, OPT_CLICK_WORKERS, OPT_ROW_MODE,   OPT_FIELD_MODES,
+                                      OPT_ROW_AHEAD,    OPT_ROW_GROUPS,    OPT_ROW_MEMORY, OPTION_NONE};
 
 static weft_status clicks_adopt(const app_context *context, const checkpoint *ck)
 {

@@ -8,10 +8,12 @@
 #include "base/log.h"
 #include "base/number.h"
 #include "base/trace/trace.h"
+#include "comm/comm_options.def"
 #include "train/activities.h"
 #include "train/checkpoint/keeper_state.h"
 #include "train/loop/class_weights.h"
 #include "train/loop/plateau.h"
+#include "train/loop/team.h"
 #include "train/loop/value_loss.h"
 #include "train/skew/skew_guard.h"
 #include "train/tap.h"
@@ -25,6 +27,7 @@ typedef struct loop {
     const train_options *options;
     train_replica replica;
     skew_guard *guard; /* NULL: none */
+    train_team *team;  /* of the model's workers; NULL: none */
     train_metrics metrics;
     class_weights weights;
     bool ended;                      /* the run's last average was taken */
@@ -79,6 +82,23 @@ static weft_status loop_create(loop *l)
     return train_times_open(l->options->epochs, l->options->runs, &l->fit.times);
 }
 
+/* Workers compute passes as they are: nothing looks into them, and the caller's step is a batch. */
+static weft_status check_workers(const loop *l)
+{
+    const train_options *o = l->options;
+    const bool shadow = comm_size(l->comm) == 1 || sync_running(l->replica.sync) == SYNC_SHADOW;
+    WEFT_CHECK(shadow, WEFT_ERR_USAGE,
+               "workers of a rank compute on parameters of steps ago, as " FLAG_SYNC " shadow allows: " FLAG_SYNC
+               " %s does not",
+               sync_mode_name(sync_running(l->replica.sync)));
+    WEFT_CHECK(o->accumulate <= 1 && o->class_weight == NULL && o->skew_guard == 0.0 && o->preconditioner == NULL &&
+                   o->tap == NULL && l->right.cols == 0 && !l->model->scaled,
+               WEFT_ERR_USAGE,
+               "workers of a rank compute whole batches, which " FLAG_ACCUMULATE ", " FLAG_CLASS_WEIGHTS
+               ", " FLAG_SKEW_GUARD " and " FLAG_PRECONDITION " do not leave to them: leave these out");
+    return WEFT_OK;
+}
+
 /* Ranks that disagreed would wait for each other for ever. */
 static weft_status check_steps(weft_comm *comm, const train_source *source)
 {
@@ -93,6 +113,7 @@ static weft_status check_steps(weft_comm *comm, const train_source *source)
 static void loop_destroy(loop *l)
 {
     fit_close(&l->fit);
+    team_destroy(l->team);
     skew_guard_destroy(l->guard);
     replica_destroy(&l->replica);
     TENSOR_DESTROY_ALL(&l->best, &l->best_own, &l->first_own, &l->loss, &l->right);
@@ -134,19 +155,20 @@ static double mean_of(const train_targets *targets)
 }
 
 /* The local share of the loss, on the device, its gradient written over the logits. */
-static weft_status loss_and_gradient(loop *l, const train_targets *t, weft_tensor *logits)
+static weft_status loss_and_gradient(void *self, const train_targets *t, weft_tensor *logits, weft_tensor *sum)
 {
+    loop *l = self;
     const double scale = l->model->scaled ? l->fit.progress.scaling.scale : 1.0;
     tensor_loss_rows rows = {.mask = t->mask[0], .scale = scale * mean_of(t), .smoothing = l->options->smoothing};
     WEFT_TRY(class_weights_apply(&l->weights, l->comm, l->hal, t, &rows));
     WEFT_TRY(l->right.cols > 0 ? tensor_accuracy(logits, t->label, t->mask[0], &l->right) : WEFT_OK);
     if (t->loss == TRAIN_LOSS_XENT) {
-        return tensor_softmax_xent(logits, t->label, &rows, &l->loss, logits);
+        return tensor_softmax_xent(logits, t->label, &rows, sum, logits);
     }
     if (t->loss == TRAIN_LOSS_VALUE) {
-        return value_loss(t, l->options->value_loss, rows.scale, &l->loss, logits);
+        return value_loss(t, l->options->value_loss, rows.scale, sum, logits);
     }
-    return tensor_bce_logits(logits, t->target, &rows, &l->loss, logits);
+    return tensor_bce_logits(logits, t->target, &rows, sum, logits);
 }
 
 /* The loss, whether any rank's gradient is not finite, and who wants a checkpoint, in one message. */
@@ -222,7 +244,7 @@ static weft_status train_part(loop *l, train_pass *pass, train_batch *batch)
     WEFT_TRY(l->source->batch(l->source->self, pass, batch));
     pass->batch = batch;
     WEFT_TRY(l->model->forward(l->model->self, pass, &logits));
-    ACTIVITY_TRY(ACTIVITY_LOSS, loss_and_gradient(l, batch->targets, &logits));
+    ACTIVITY_TRY(ACTIVITY_LOSS, loss_and_gradient(l, batch->targets, &logits, &l->loss));
     return l->model->backward(l->model->self, pass, &logits);
 }
 
@@ -239,11 +261,9 @@ static weft_status train_parts(loop *l, train_pass *pass, train_batch *batch)
     return WEFT_OK;
 }
 
-static weft_status train_step(loop *l, train_pass *pass, train_epoch *record)
+static weft_status begin_step(loop *l, int64_t step, train_epoch *record)
 {
-    train_batch batch = {.input = NULL};
-    bool skip = false;
-    record->lr = schedule_lr(&l->options->schedule, record->epoch - 1, pass->step, l->source->steps) *
+    record->lr = schedule_lr(&l->options->schedule, record->epoch - 1, step, l->source->steps) *
                  plateau_factor(&l->options->schedule, &l->fit.progress.plateau);
     if (l->model->scaled) {
         replica_scale(&l->replica, l->fit.progress.scaling.scale);
@@ -251,19 +271,31 @@ static weft_status train_step(loop *l, train_pass *pass, train_epoch *record)
     /* A rank whose own epochs are over takes part in the others' with weight 0. */
     WEFT_TRY(replica_begin(&l->replica, record->lr, record->epoch <= l->options->epochs ? 1.0 : 0.0));
     WEFT_TRY(tensor_zero(&l->loss));
-    WEFT_TRY(l->right.cols > 0 ? tensor_zero(&l->right) : WEFT_OK);
-    WEFT_TRY(train_parts(l, pass, &batch));
-    ACTIVITY_TRY(ACTIVITY_ALLREDUCE, reduce(l, batch.targets, record, &skip));
+    return l->right.cols > 0 ? tensor_zero(&l->right) : WEFT_OK;
+}
+
+static weft_status end_step(loop *l, const train_targets *targets, train_epoch *record)
+{
+    bool skip = false;
+    ACTIVITY_TRY(ACTIVITY_ALLREDUCE, reduce(l, targets, record, &skip));
     activity_begin(ACTIVITY_OPTIMIZER);
     weft_status status = skip ? replica_skip(&l->replica) : replica_update(&l->replica);
     activity_end(ACTIVITY_OPTIMIZER);
     if (l->model->scaled && !skip) {
         loss_scale_passed(&l->fit.progress.scaling, l->options->loss_scale);
     }
-    add_loss(&l->fit.progress, l->step_loss, batch.targets->loss_entries);
+    add_loss(&l->fit.progress, l->step_loss, targets->loss_entries);
     l->fit.progress.right += (int64_t)l->step_right[0];
     l->fit.progress.seen += (int64_t)l->step_right[1];
     return status;
+}
+
+static weft_status train_step(loop *l, train_pass *pass, train_epoch *record)
+{
+    train_batch batch = {.input = NULL};
+    WEFT_TRY(begin_step(l, pass->step, record));
+    WEFT_TRY(train_parts(l, pass, &batch));
+    return end_step(l, batch.targets, record);
 }
 
 /* Figures of the preconditioner; `before`: as they were when the epoch began. */
@@ -279,32 +311,87 @@ static void tell_precondition(const loop *l, const precondition_figures *before,
     }
 }
 
+/* Step p->step of the workers', and as many begun as may be under way, up to `until`, before which nothing may be kept
+ * within the epoch. */
+static weft_status team_step(loop *l, train_pass *pass, int64_t until, train_epoch *record)
+{
+    const int64_t step = l->fit.progress.step;
+    const int64_t most = team_under_way(l->model->workers, (record->epoch - 1) * l->source->steps + step);
+    const train_targets *targets = NULL;
+    for (; pass->step < until && pass->step - step < most; ++pass->step) {
+        WEFT_TRY(team_begin(l->team, pass, l->model->params));
+    }
+    WEFT_TRY(begin_step(l, step, record));
+    WEFT_TRY(team_end(l->team, step, l->model->params, &l->loss, &targets));
+    return end_step(l, targets, record);
+}
+
+/* A step is over, and another follows in the epoch: it is told, and what somebody asked for meanwhile is kept. */
+static weft_status between_steps(loop *l, const train_epoch *record)
+{
+    WEFT_TRY(train_tell_step(l->fit.services->observers, record));
+    return fit_keep_within(&l->fit);
+}
+
+/* The steps of train_epoch_steps, by workers. A checkpoint waits until no batch is under way. */
+static weft_status train_by_team(loop *l, train_pass *pass, train_epoch *record)
+{
+    train_progress *p = &l->fit.progress;
+    train_keeper *keeper = &l->fit.keeper;
+    const int64_t steps = l->source->steps;
+    bool due = false, stop = false;
+    pass->step = p->step;
+    pass->parts = 1;
+    WEFT_TRY(replica_resume(&l->replica));
+    while (p->step < steps) {
+        record->step = p->step + 1;
+        double begin = trace_begin();
+        WEFT_TRY(team_step(l, pass, due || stop ? pass->step : steps, record));
+        trace_end(begin, TRACE_STEP, "step", -1);
+        p->step += 1;
+        record->loss = p->loss;
+        const bool idle = pass->step == p->step;
+        due = due || keeper->due;
+        stop = stop || keeper->stop;
+        keeper->due = due && idle;
+        keeper->stop = stop && idle;
+        WEFT_TRY(p->step < steps ? between_steps(l, record) : WEFT_OK);
+        due = due && !idle;
+        stop = stop && !idle;
+    }
+    return WEFT_OK;
+}
+
+static weft_status train_steps(loop *l, train_pass *pass, train_epoch *record)
+{
+    train_progress *p = &l->fit.progress;
+    const train_source *source = l->source;
+    const int parts = parts_of(l->options);
+    for (bool last = false; !last;) {
+        last = p->step + 1 == source->steps;
+        pass->step = p->step;
+        pass->parts = source->parts != NULL ? source->parts(source->self, p->step, parts) : parts;
+        record->step = p->step + 1;
+        double begin = trace_begin();
+        WEFT_TRY(train_step(l, pass, record));
+        trace_end(begin, TRACE_STEP, record->steps > 1 ? "step" : "epoch", -1);
+        p->step += 1;
+        record->loss = p->loss;
+        WEFT_TRY(skew_guard_step(l->guard, pass->seed, (record->epoch - 1) * source->steps + p->step));
+        WEFT_TRY(last ? WEFT_OK : between_steps(l, record));
+    }
+    return WEFT_OK;
+}
+
 /* What is left of the epoch: all of it, or the steps after a checkpoint. */
 static weft_status train_epoch_steps(void *self, uint64_t seed, train_epoch *record)
 {
     loop *l = self;
     train_progress *p = &l->fit.progress;
-    const train_source *source = l->source;
-    const int parts = parts_of(l->options);
     train_pass pass = {.training = true, .seed = seed, .epoch = (uint32_t)record->epoch};
     tell_precondition(l, NULL, record);
     const precondition_figures before = record->precondition;
-    for (bool last = false; !last;) {
-        last = p->step + 1 == source->steps;
-        pass.step = p->step;
-        pass.parts = source->parts != NULL ? source->parts(source->self, p->step, parts) : parts;
-        record->step = p->step + 1;
-        double begin = trace_begin();
-        WEFT_TRY(train_step(l, &pass, record));
-        trace_end(begin, TRACE_STEP, record->steps > 1 ? "step" : "epoch", -1);
-        p->step += 1;
-        record->loss = p->loss;
-        WEFT_TRY(skew_guard_step(l->guard, seed, (record->epoch - 1) * source->steps + p->step));
-        if (!last) {
-            WEFT_TRY(train_tell_step(l->fit.services->observers, record));
-            WEFT_TRY(fit_keep_within(&l->fit));
-        }
-    }
+    WEFT_TRY(l->team != NULL ? train_by_team(l, &pass, record) : train_steps(l, &pass, record));
     l->trained_share = p->seen > 0 ? (double)p->right / (double)p->seen : NAN;
     record->staleness = l->model->staleness;
     record->scaling = p->scaling;
@@ -534,6 +621,11 @@ weft_status train_loop(weft_comm *comm, weft_hal *hal, train_model *model, const
     if (status == WEFT_OK && options->skew_guard > 0.0) {
         status =
             skew_guard_create(comm, model, source, &l.replica, options->skew_guard, epochs * source->steps, &l.guard);
+    }
+    if (status == WEFT_OK && model->workers != NULL) {
+        status = check_workers(&l);
+        status =
+            comm_agree(comm, status == WEFT_OK ? team_create(model->workers, loss_and_gradient, &l, &l.team) : status);
     }
     status = status == WEFT_OK ? run(&l, epochs, observers, result) : status;
     result->seconds = clock_seconds() - start;
