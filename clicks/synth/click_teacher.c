@@ -102,8 +102,8 @@ void click_teacher_row(const click_teacher *teacher, int64_t row, click_made_row
     made_rows_get()(teacher, MADE_DATA, row, made);
 }
 
-/* The sum over ids 1 to size of k^-s, or, with that sum, of the probability that one of `rows` has the id k. Many ids of
- * like frequency are one term. */
+/* The sum over ids 1 to size of k^-s, or, with that sum, of the probability that one of `rows` has the id k. Many ids
+ * of like frequency are one term. */
 static double sum_of_ids(int64_t size, double total, double rows)
 {
     enum { ALONE = 128 }; /* ids of a term: this share of their numbers */

@@ -219,8 +219,8 @@ enum {
     SENT_KEY = 16
 };
 
-/* Areas of messages for each rank are in pages of 2 MiB, from 4 MiB for all of them on (base/alloc.c): what such an area
- * takes beside the bytes that are used. area: that it has room for. */
+/* Areas of messages for each rank are in pages of 2 MiB, from 4 MiB for all of them on (base/alloc.c): what such areas
+ * take beside the bytes that are used. area: what one has room for. */
 static int64_t page_bytes(int64_t areas, int ranks, int64_t area, int64_t used)
 {
     enum { PAGE = 2 << 20, PAGED = 4 << 20 };

@@ -11,9 +11,9 @@
  *     stamp       the batch of the last sighting, modulo 2^24
  *
  * At most 7 of 10 slots are taken: a key that is there is found after 2.2 slots on average, an absent one after 6.
- * Sizes of tables are one series: half more, and a quarter more of large ones. So a key of many takes 23 to 29 bytes, and
- * the number of keys tells how many. Counts are exact: cells of a few bits would be smaller (3 bytes a key), but which
- * keys they confuse depends on which other keys a rank owns.
+ * Sizes of tables are one series: half more, and a quarter more of large ones. So a key of many takes 23 to 29 bytes,
+ * and the number of keys tells how many. Counts are exact: cells of a few bits would be smaller (3 bytes a key), but
+ * which keys they confuse depends on which other keys a rank owns.
  *
  * Functions on one stripe may run beside those on others; row_lookup_find beside any that change nothing.
  */

@@ -145,21 +145,6 @@ void file_hash(const void *data, size_t bytes, char hex[33])
     hash_text(XXH3_128bits(data, bytes), hex);
 }
 
-void file_map_hash(const file_map *map, char hex[33])
-{
-    XXH3_state_t *state = XXH3_createState();
-    if (state == NULL) { /* it takes memory */
-        file_hash(map->data, map->size, hex);
-        return;
-    }
-    XXH3_128bits_reset(state);
-    for (size_t at = 0, bytes; (bytes = file_map_piece(map, at)) > 0; at += bytes) {
-        XXH3_128bits_update(state, map->data + at, bytes);
-    }
-    hash_text(XXH3_128bits_digest(state), hex);
-    XXH3_freeState(state);
-}
-
 uint64_t file_checksum(const void *data, size_t bytes, uint64_t seed)
 {
     return XXH3_64bits_withSeed(data, bytes, seed);

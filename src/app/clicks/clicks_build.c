@@ -159,8 +159,8 @@ static int64_t rows_bytes(const clicks_job *job, int ranks, int64_t *files)
     return row_store_bytes(d, whole_rows) + (ids[EMBED_COLUMNS] > 0 ? row_store_bytes(&part, ids[EMBED_COLUMNS]) : 0);
 }
 
-/* Code that libraries make and map when they first compute, stacks, and holes of the heap: 4 to 6 MB were measured, of lr
- * and of networks. */
+/* Code that libraries make and map when they first compute, stacks, and holes of the heap: 4 to 6 MB were measured, of
+ * lr and of networks. */
 enum { LIBRARY_BYTES = 5 << 20 };
 
 static weft_status plan_memory(workload *work)

@@ -7,9 +7,12 @@
  * slots are used.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include "base/escape.h"
 #include "base/file.h"
@@ -112,6 +115,22 @@ size_t file_map_piece(const file_map *map, size_t at)
         file_map_forget(map->data + begin, at - begin);
     }
     return left < PIECE ? left : PIECE;
+}
+
+void file_map_hash(const file_map *map, char hex[33])
+{
+    XXH3_state_t *state = XXH3_createState();
+    if (state == NULL) { /* it takes memory */
+        file_hash(map->data, map->size, hex);
+        return;
+    }
+    XXH3_128bits_reset(state);
+    for (size_t at = 0, bytes; (bytes = file_map_piece(map, at)) > 0; at += bytes) {
+        XXH3_128bits_update(state, map->data + at, bytes);
+    }
+    const XXH128_hash_t hash = XXH3_128bits_digest(state);
+    snprintf(hex, 33, "%016" PRIx64 "%016" PRIx64, hash.high64, hash.low64);
+    XXH3_freeState(state);
 }
 
 /* A file of that name that is another one by now does no harm: the old one stays mapped. */
