@@ -7,7 +7,7 @@
  * once, as a large batch has them. The limit of memory is that of a plain array of 64-byte rows by their numbers, with
  * the same prefetching and no index. Memory is told beside its plan (row_store_bytes): what the store holds, and what
  * the process has more. With `expiry` seven eighths of the rows are made, and keys of as many rows again come under a
- * bound of 1.05 times the plan: those that were not seen for longest leave. No rate is printed before rows that were
+ * bound of the plan of all: those that were not seen for longest leave. No rate is printed before rows that were
  * read are those that were made, and each update has moved its row.
  */
 #include <math.h>
@@ -248,7 +248,7 @@ int main(int argc, char **argv)
     int64_t filled = rows;
     if (argc > 5 && strcmp(argv[5], "expiry") == 0) {
         filled = rows / 8 * 7;
-        desc.memory_most = row_store_bytes(&desc, rows) / 20 * 21;
+        desc.memory_most = row_store_bytes(&desc, rows);
         desc.expire_after = filled / BATCH + 1;
     }
     float *buffer = huge((size_t)BATCH * WIDTH * sizeof *buffer),

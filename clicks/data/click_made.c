@@ -88,7 +88,8 @@ weft_status click_made_open(weft_comm *comm, const char *data, const click_rows_
     WEFT_TRY(comm_agree(comm, status));
     WEFT_TRY(comm_bcast(comm, 0, rows->teacher, sizeof *rows->teacher));
     for (int f = 0; f < rows->fields; ++f) {
-        rows->field[f] = (click_field){.longest = 1, .ids = smaller(rows->teacher->size[f], rows->table.rows)};
+        const int64_t named = options->trained ? rows->table.rows : rows->counted[0];
+        rows->field[f] = (click_field){.longest = 1, .ids = click_teacher_distinct(rows->teacher, f, named)};
     }
     return WEFT_OK;
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/integer/integers.h"
 #include "base/integer/mix.h"
 #include "clicks/data/click_internal.h"
 #include "clicks/data/click_made.h"
@@ -112,20 +113,35 @@ static void read_keys(const click_rows *rows, int64_t row, uint64_t *key, float 
     }
 }
 
+/* The most ids of a field that any `samples` rows have together. */
+static int64_t most_of(const click_field *field, int64_t samples)
+{
+    int64_t most = field->sized == NULL ? samples : 0, left = samples;
+    for (int64_t size = field->longest; field->sized != NULL && size > 0 && left > 0; --size) {
+        const int64_t count = smaller(field->sized[size], left);
+        most += size * count;
+        left -= count;
+    }
+    return most;
+}
+
 int64_t click_rows_most(const click_rows *rows, int64_t samples)
 {
     int64_t most = 0;
     for (int f = 0; f < rows->fields; ++f) {
-        const click_field *field = &rows->field[f];
-        int64_t left = samples;
-        most += field->sized == NULL ? samples : 0;
-        for (int64_t size = field->longest; field->sized != NULL && size > 0 && left > 0; --size) {
-            const int64_t count = field->sized[size] < left ? field->sized[size] : left;
-            most += size * count;
-            left -= count;
-        }
+        most += most_of(&rows->field[f], samples);
     }
     return most;
+}
+
+int64_t click_rows_distinct(const click_rows *rows, int64_t samples)
+{
+    int64_t distinct = 0;
+    for (int f = 0; f < rows->fields; ++f) {
+        distinct += rows->teacher != NULL ? click_teacher_distinct(rows->teacher, f, samples)
+                                          : smaller(most_of(&rows->field[f], samples), rows->field[f].ids);
+    }
+    return distinct;
 }
 
 static void read_numbers(const click_rows *rows, const click_scaling *scaling, int64_t row, float *value)

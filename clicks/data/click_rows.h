@@ -53,7 +53,7 @@ typedef struct click_field {
     click_bag_cells cells; /* of such a column */
     uint64_t *word_key;    /* keys of a category's words by their codes, or of the words of `cells`; NULL: of neither */
     uint64_t missing_key;
-    int64_t ids;     /* different ones, at most */
+    int64_t ids;     /* different ones: of words at most, of rows that are made as is expected */
     int64_t longest; /* ids of a row, at most */
     int64_t *sized;  /* [longest + 1] how many rows have so many ids; NULL: all have one */
 } click_field;
@@ -98,6 +98,8 @@ int64_t click_rows_ids(const click_rows *rows);
 int64_t click_rows_size(const click_rows *rows, int64_t row, int field);
 /* The most ids that any `samples` rows have together. */
 int64_t click_rows_most(const click_rows *rows, int64_t samples);
+/* How many of them differ: of words at most, of rows that are made as is expected. */
+int64_t click_rows_distinct(const click_rows *rows, int64_t samples);
 /* The row at a place among those that train, and among those of an evaluation. Any thread. */
 int64_t click_rows_train(const click_rows *rows, int64_t place);
 int64_t click_rows_eval(const click_rows *rows, int64_t place);

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/integer/integers.h"
 #include "clicks/model/click_part.h"
 #include "clicks/model/click_sizes.h"
 #include "clicks/model/click_sums.h"
@@ -378,6 +379,25 @@ static weft_status create(click_model *model)
     WEFT_TRY(click_check_desc(&model->desc, word_of(&model->desc)));
     WEFT_TRY(declare(model));
     return create_values(model);
+}
+
+weft_status click_model_count(weft_hal *hal, const click_model_desc *desc, int64_t *parameters, int64_t *largest)
+{
+    click_model *model = NULL;
+    *parameters = *largest = 0;
+    WEFT_TRY(WEFT_NEW_ZERO(&model, 1, WEFT_MEM_GENERAL));
+    model->hal = hal;
+    model->desc = *desc;
+    model->kind = click_row_of(&model->desc);
+    weft_status status = click_check_desc(&model->desc, word_of(&model->desc));
+    status = status == WEFT_OK ? declare(model) : status;
+    for (int e = 0; status == WEFT_OK && e < model->params.entries; ++e) {
+        const int64_t elements = model->params.entry[e].rows * model->params.entry[e].cols;
+        *parameters += elements;
+        *largest = larger(*largest, elements);
+    }
+    click_model_destroy(model);
+    return status;
 }
 
 weft_status click_model_create(weft_hal *hal, weft_comm *comm, const click_model_desc *desc, embed_table *table,

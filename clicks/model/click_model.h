@@ -80,5 +80,8 @@ weft_status click_model_create(weft_hal *hal, weft_comm *comm, const click_model
                                click_model **model);
 void click_model_destroy(click_model *model); /* NULL is fine. Collective */
 train_model *click_model_interface(click_model *model);
+/* [out] elements of all parameters that a model would have, and of the largest. Local. WEFT_ERR_USAGE: sizes do not
+ * fit. */
+weft_status click_model_count(weft_hal *hal, const click_model_desc *desc, int64_t *parameters, int64_t *largest);
 /* Bytes that a model holds besides its parameters and the table, for memory plans. hal: for the number of threads. */
 int64_t click_model_bytes(const weft_hal *hal, const click_model_desc *desc);

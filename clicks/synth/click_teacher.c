@@ -101,3 +101,23 @@ void click_teacher_row(const click_teacher *teacher, int64_t row, click_made_row
 {
     made_rows_get()(teacher, MADE_DATA, row, made);
 }
+
+/* The sum over ids 1 to size of k^-s, or, with that sum, of the probability that one of `rows` has the id k. Many ids
+ * of like frequency are one term. */
+static double sum_of_ids(int64_t size, double total, double rows)
+{
+    enum { ALONE = 128 }; /* ids of a term: this share of their numbers */
+    double sum = 0.0;
+    for (int64_t k = 1, next; k <= size; k = next) {
+        next = smaller(k + 1 + k / ALONE, size + 1);
+        const double middle = 0.5 * (double)(k + next - 1), weight = pow(middle, -1.0 - 1.0 / MADE_ROOT);
+        sum += (double)(next - k) * (total > 0.0 ? -expm1(rows * log1p(-weight / total)) : weight);
+    }
+    return sum;
+}
+
+int64_t click_teacher_distinct(const click_teacher *teacher, int field, int64_t rows)
+{
+    const int64_t size = teacher->size[field];
+    return size < 2 ? size : (int64_t)(sum_of_ids(size, sum_of_ids(size, 0.0, 0.0), (double)rows) + 0.5);
+}

@@ -40,3 +40,5 @@ typedef struct click_made_row {
 weft_status click_teacher_make(const click_spec *spec, int threads, click_teacher *teacher);
 /* [out] made. Any thread. */
 void click_teacher_row(const click_teacher *teacher, int64_t row, click_made_row *made);
+/* Returns how many ids of a field are expected in so many rows, within 1 %. */
+int64_t click_teacher_distinct(const click_teacher *teacher, int field, int64_t rows);

@@ -219,28 +219,38 @@ enum {
     SENT_KEY = 16
 };
 
-int64_t embed_batch_bytes(const embed_desc *desc, int ranks, int64_t most)
+/* Areas of messages for each rank are in pages of 2 MiB, from 4 MiB for all of them on (base/alloc.c): what such areas
+ * take beside the bytes that are used. area: what one has room for. */
+static int64_t page_bytes(int64_t areas, int ranks, int64_t area, int64_t used)
+{
+    enum { PAGE = 2 << 20, PAGED = 4 << 20 };
+    return area * ranks < PAGED ? 0 : areas * ranks * larger(0, smaller(PAGE, area) - used);
+}
+
+int64_t embed_batch_bytes(const embed_desc *desc, int ranks, int64_t most, int64_t distinct)
 {
     const int64_t row = (desc->width + desc->linear) * (int64_t)sizeof(float), all = ranks;
-    const int64_t own = IN_INDEX + row; /* and the gradient */
     const int64_t owned = IN_STORE + IN_ROUTE + row;
+    const int64_t own = most * IN_INDEX + distinct * row; /* and the gradient */
     if (ranks == 1) {
-        return most * (own + owned);
+        return own + distinct * owned;
     }
     switch (desc->mode) {
     case EMBED_DES: /* sums of the samples of all ranks, their gradients, and both in messages */
-        return most * (own + owned + 2 * SENT_KEY + 2 * row + 3 * all * row);
+        return own + most * (owned + 2 * SENT_KEY + 2 * row + 3 * all * row);
     case EMBED_COLUMNS: /* the keys of all ranks, and some columns */
         return most * (all * (IN_INDEX + IN_STORE + 2 * SENT_KEY) + 5 * row);
     case EMBED_REPLICATE: {
         const int64_t others = all * (IN_INDEX + owned + SENT_KEY + row);
-        return most *
-               (own + ON_ITS_WAY + SENT_KEY + row + others + (desc->ahead ? IN_INDEX + all * (IN_INDEX + owned) : 0));
+        return own + distinct * (ON_ITS_WAY + SENT_KEY + row + others + (desc->ahead ? all * (IN_INDEX + owned) : 0)) +
+               (desc->ahead ? most * IN_INDEX : 0) + page_bytes(2, ranks, most * row, distinct * row);
     }
     default: {
         const int64_t here = ON_ITS_WAY + IN_INDEX + owned, sent = SENT_KEY + 2 * row;
         const int64_t late = (int64_t)sizeof(int32_t) + row; /* a row that changed, with its place */
-        return most * (own + here + 2 * sent + (desc->ahead ? IN_INDEX + here + 3 * late + 2 * IN_STORE : 0));
+        const int64_t pages = page_bytes(desc->ahead ? 6 : 4, ranks, most * row, distinct * row / ranks);
+        return own + distinct * (here + 2 * sent + (desc->ahead ? here + 3 * late + 2 * IN_STORE : 0)) +
+               (desc->ahead ? most * IN_INDEX : 0) + pages;
     }
     }
 }

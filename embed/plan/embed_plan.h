@@ -55,9 +55,9 @@ int64_t embed_mode_bytes(embed_mode mode, const embed_counts *counts, int stride
 int64_t embed_node_bytes(const embed_counts *counts, int stride, int nodes, int64_t in_node, int64_t between,
                          int64_t *crosses);
 /* Bytes that a rank takes for batches beside its rows, for plans: index of keys, their rows and gradients, messages,
- * and with desc->ahead a second set of them. most: keys of a rank's batch at most, all of which may differ. Room that
- * messages have for uneven owners is not counted, because nobody touches it. A mode that is auto is all-to-all. */
-int64_t embed_batch_bytes(const embed_desc *desc, int ranks, int64_t most);
+ * and with desc->ahead a second set of them. most: keys of a rank's batch at most, of which `distinct` differ. Room
+ * that messages have for uneven owners counts as far as its pages are touched. A mode that is auto is all-to-all. */
+int64_t embed_batch_bytes(const embed_desc *desc, int ranks, int64_t most, int64_t distinct);
 /* What all-to-all sends more in these batches where keys and rows travel ahead (embed_ahead): `changed` rows a second
  * time, counted over the ranks that asked for them. */
 int64_t embed_late_bytes(const embed_counts *counts, int stride, int64_t changed);

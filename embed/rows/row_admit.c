@@ -35,7 +35,7 @@ static bool fits(const row_store *store, int64_t bytes)
     return store->desc.memory_most == 0 || bytes <= store->desc.memory_most;
 }
 
-/* Slots for stripes that are too small: by half more, or by an eighth where memory is short. */
+/* Slots for stripes that are too small: of the series, or an eighth more where memory is short. */
 static void plan_slots(const row_store *store, const row_wants *wants, int64_t capacity[ROW_STRIPES], bool *enough)
 {
     const int64_t slot = (int64_t)sizeof(row_slot);
@@ -45,13 +45,13 @@ static void plan_slots(const row_store *store, const row_wants *wants, int64_t c
         const int64_t need = stripe->used + wants->slots[s];
         twice = s % ROW_GROW_TOGETHER == 0 ? 0 : twice;
         capacity[s] = 0;
-        if (need <= row_stripe_limit(stripe)) {
+        if (need <= row_stripe_limit(stripe->capacity)) {
             continue;
         }
-        for (int part = 2; part <= 8 && capacity[s] == 0; part += 6) {
-            const int64_t more =
-                part == 2 ? row_stripe_more(stripe->capacity) : stripe->capacity + stripe->capacity / part;
-            const int64_t slots = larger(more, (need / 7 + 1) * 10);
+        const int64_t usual = row_stripe_more(stripe->capacity, need),
+                      least = larger(stripe->capacity + stripe->capacity / 8, (need / 7 + 1) * 10);
+        for (int short_of = 0; short_of < 2 && capacity[s] == 0; ++short_of) {
+            const int64_t slots = short_of ? smaller(least, usual) : usual;
             if (fits(store, bytes + slots * slot + twice)) {
                 capacity[s] = slots;
                 bytes += (slots - stripe->capacity) * slot;
@@ -163,7 +163,7 @@ static int64_t judge_all(row_store *store, const uint64_t *key, const int32_t *t
 {
     int64_t made = 0, slots[ROW_STRIPES];
     for (int s = 0; s < ROW_STRIPES; ++s) {
-        slots[s] = row_stripe_limit(&store->index.stripe[s]) - store->index.stripe[s].used;
+        slots[s] = row_stripe_limit(store->index.stripe[s].capacity) - store->index.stripe[s].used;
     }
     for (int64_t e = 0; e < fresh; ++e) {
         const int64_t i = store->fresh.place[e];

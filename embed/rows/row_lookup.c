@@ -9,7 +9,7 @@
 #include "embed/rows/row_store.h"
 #include "machine/thread_ranges.h"
 
-enum { SLOTS_LEAST = 20 };
+enum { SLOTS_LEAST = 20, SLOTS_MANY = 1 << 12 };
 
 weft_status row_lookup_open(uint64_t seed, row_lookup *index)
 {
@@ -39,13 +39,19 @@ int64_t row_lookup_slots(const row_lookup *index)
     return slots;
 }
 
+int64_t row_stripe_more(int64_t capacity, int64_t keys)
+{
+    do {
+        capacity += capacity / (capacity < SLOTS_MANY ? 2 : 4);
+    } while (row_stripe_limit(capacity) < keys);
+    return capacity;
+}
+
 int64_t row_lookup_expected(int64_t keys)
 {
-    row_stripe stripe = {.capacity = SLOTS_LEAST};
-    while (row_stripe_limit(&stripe) < keys / ROW_STRIPES) {
-        stripe.capacity = row_stripe_more(stripe.capacity);
-    }
-    return stripe.capacity * ROW_STRIPES;
+    const int64_t of_stripe = keys / ROW_STRIPES;
+    return ROW_STRIPES *
+           (row_stripe_limit(SLOTS_LEAST) < of_stripe ? row_stripe_more(SLOTS_LEAST, of_stripe) : SLOTS_LEAST);
 }
 
 int64_t row_lookup_bytes(const row_lookup *index)

@@ -11,8 +11,9 @@
  *     stamp       the batch of the last sighting, modulo 2^24
  *
  * At most 7 of 10 slots are taken: a key that is there is found after 2.2 slots on average, an absent one after 6.
- * Tables grow by half, so that a key takes 23 to 34 bytes. Counts are exact: cells of a few bits would be smaller (3
- * bytes a key), but which keys they confuse depends on which other keys a rank owns.
+ * Sizes of tables are one series: half more, and a quarter more of large ones. So a key of many takes 23 to 29 bytes,
+ * and the number of keys tells how many. Counts are exact: cells of a few bits would be smaller (3 bytes a key), but
+ * which keys they confuse depends on which other keys a rank owns.
  *
  * Functions on one stripe may run beside those on others; row_lookup_find beside any that change nothing.
  */
@@ -78,23 +79,20 @@ static inline int64_t row_home(uint64_t hash, int64_t capacity)
     return (int64_t)((unsigned __int128)(hash << 6) * (uint64_t)capacity >> 64);
 }
 
-/* Keys that a stripe holds before it grows. */
-static inline int64_t row_stripe_limit(const row_stripe *stripe)
+/* Keys that so many slots of a stripe hold before it grows. */
+static inline int64_t row_stripe_limit(int64_t capacity)
 {
-    return stripe->capacity / 10 * 7;
+    return capacity / 10 * 7;
 }
 
-/* Slots of a stripe that grows: half more. */
-static inline int64_t row_stripe_more(int64_t capacity)
-{
-    return capacity + capacity / 2;
-}
+/* Slots of a stripe of so many that grows to hold `keys`: the next of the series that is large enough. */
+int64_t row_stripe_more(int64_t capacity, int64_t keys);
 
 weft_status row_lookup_open(uint64_t seed, row_lookup *index);
 void row_lookup_close(row_lookup *index);
 int64_t row_lookup_bytes(const row_lookup *index);
 int64_t row_lookup_slots(const row_lookup *index);
-/* Slots of an index that so many keys came to, few at a time. */
+/* Slots of an index of so many keys. */
 int64_t row_lookup_expected(int64_t keys);
 
 /* slot [n <= ROW_BLOCK]: of each key its slot, or the empty one where it would stand. */

@@ -24,9 +24,10 @@
 #include "base/status.h"
 #include "embed/rows/row_store.h"
 
-/* Whole or absent. Takes 32 bytes of working memory a key while it writes. WEFT_ERR_IO, WEFT_ERR_PERMISSION,
- * WEFT_ERR_RESOURCE. */
+/* Whole or absent. WEFT_ERR_IO, WEFT_ERR_PERMISSION, WEFT_ERR_RESOURCE. */
 weft_status row_shard_write(const row_store *store, uint64_t mark, const char *path);
+/* Bytes that row_shard_write takes for so many rows: keys are sorted a sixteenth of them at a time. */
+int64_t row_shard_bytes(int64_t rows);
 
 /* Returns true if this store takes the key. */
 typedef bool row_shard_filter(uint64_t key, const void *context);

@@ -281,7 +281,7 @@ row_figures row_store_figures(const row_store *store)
     int64_t used = 0, limit = 0;
     for (int s = 0; s < ROW_STRIPES; ++s) {
         used += store->index.stripe[s].used;
-        limit += row_stripe_limit(&store->index.stripe[s]);
+        limit += row_stripe_limit(store->index.stripe[s].capacity);
     }
     return (row_figures){.rows = store->slabs.rows,
                          .waiting = store->waiting,

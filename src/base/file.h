@@ -46,6 +46,9 @@ weft_status file_map_descriptor(int fd, size_t size, const char *name, file_map 
 void file_map_close(file_map *map);
 /* Mapped bytes that are not read soon no longer count as memory of this process. They may be read all the same. */
 void file_map_forget(const void *data, size_t bytes);
+/* For files that are read once from front to back: bytes of the piece that begins at `at`, 0 at the end. What stands
+ * before it is forgotten (file_map_forget). `at`: 0, and then the end of the piece before. */
+size_t file_map_piece(const file_map *map, size_t at);
 /*
  * WEFT_ERR_IO if the file was cut short since it was mapped. The end of the last page that is left reads as zeros,
  * without a signal: whoever uses bytes there asks here afterwards.
@@ -98,6 +101,7 @@ weft_status file_check_output(const char *path);
 
 /* 128-bit XXH3 of bytes, as 32 hex digits + NUL. */
 void file_hash(const void *data, size_t bytes, char hex[33]);
+void file_map_hash(const file_map *map, char hex[33]); /* by pieces that are forgotten */
 
 /* 64-bit XXH3 of bytes: another number with another seed. */
 uint64_t file_checksum(const void *data, size_t bytes, uint64_t seed);

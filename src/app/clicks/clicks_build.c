@@ -9,6 +9,7 @@
 #include "base/integer/integers.h"
 #include "base/log.h"
 #include "embed/plan/embed_plan.h"
+#include "embed/rows/row_shard.h"
 #include "embed/rows/row_store.h"
 #include "table/table_options.def"
 #include "train/batch/batch_order.h"
@@ -139,8 +140,8 @@ static int64_t answers_bytes(int64_t rows, int ranks)
     return 33 * (rows / ranks + 1) + (int64_t)sizeof(uint64_t) * 3 * rows;
 }
 
-/* Rows of a rank and their index, at most. */
-static int64_t rows_bytes(const clicks_job *job, int ranks)
+/* Rows of a rank and their index. [out] files: working memory while they are written. */
+static int64_t rows_bytes(const clicks_job *job, int ranks, int64_t *files)
 {
     const embed_desc *d = &job->table_desc;
     embed_desc part = *d; /* mode columns */
@@ -153,9 +154,29 @@ static int64_t rows_bytes(const clicks_job *job, int ranks)
     }
     part.width = (d->width + d->linear) / ranks + 1;
     part.linear = false;
-    const int64_t shared = (ids[EMBED_ALL_TO_ALL] + ids[EMBED_DES]) / ranks + 1;
-    return row_store_bytes(d, ids[EMBED_REPLICATE] + shared) +
-           (ids[EMBED_COLUMNS] > 0 ? row_store_bytes(&part, ids[EMBED_COLUMNS]) : 0);
+    const int64_t whole_rows = ids[EMBED_REPLICATE] + (ids[EMBED_ALL_TO_ALL] + ids[EMBED_DES]) / ranks + 1;
+    *files = row_shard_bytes(larger(whole_rows, ids[EMBED_COLUMNS]));
+    return row_store_bytes(d, whole_rows) + (ids[EMBED_COLUMNS] > 0 ? row_store_bytes(&part, ids[EMBED_COLUMNS]) : 0);
+}
+
+/* Code that libraries make and map when they first compute, stacks, and holes of the heap: 4 to 6 MB were measured, of
+ * lr and of networks. */
+enum { LIBRARY_BYTES = 5 << 20 };
+
+/* A batch, its rows and its pass through the model: once for the rank, and once more for each worker. */
+static void plan_batches(const workload *work, int ranks, memory_plan *memory)
+{
+    const clicks_job *job = work->self;
+    const app_context *context = work->context;
+    const int64_t samples = samples_of_rank(work), workers = clicks_workers(work);
+    const int64_t loaders = option_int(context->options, OPT_LOADER_THREADS);
+    const int64_t batches = click_source_bytes(&job->rows, samples, (int)loaders, job->table_desc.ahead) +
+                            workers * click_source_bytes(&job->rows, samples, 0, false);
+    const int64_t messages = embed_batch_bytes(&job->table_desc, ranks, click_rows_most(&job->rows, samples),
+                                               click_rows_distinct(&job->rows, samples));
+    memory_plan_add(memory, "batches", (uint64_t)batches);
+    memory_plan_add(memory, "keys, rows and messages of a batch", (uint64_t)((1 + workers) * messages));
+    memory_plan_add(memory, "model", (uint64_t)((1 + workers) * click_model_bytes(context->hal, &job->desc)));
 }
 
 static weft_status plan_memory(workload *work)
@@ -163,10 +184,12 @@ static weft_status plan_memory(workload *work)
     const clicks_job *job = work->self;
     const app_context *context = work->context;
     const int ranks = comm_size(context->comm);
-    const int64_t samples = samples_of_rank(work);
-    const int64_t loaders = option_int(context->options, OPT_LOADER_THREADS), workers = clicks_workers(work);
-    const int64_t batch = click_source_bytes(&job->rows, samples, 0, false);
-    int64_t rows = rows_bytes(job, ranks);
+    int64_t files = 0, rows = rows_bytes(job, ranks, &files);
+    train_memory_desc parameters = {.dtype = WEFT_DTYPE_F32};
+    WEFT_TRY(comm_agree(context->comm,
+                        click_model_count(context->hal, &job->desc, &parameters.trained, &parameters.largest)));
+    const memory_training kept =
+        memory_plan_training(context, !work->trained, clicks_workload.shards, ranks, &parameters);
     if (job->table_desc.memory_most > 0 && rows > job->table_desc.memory_most) {
         rows = job->table_desc.memory_most;
     }
@@ -174,15 +197,14 @@ static weft_status plan_memory(workload *work)
     *memory = (memory_plan){.cure = "use more ranks, fold ids (" FLAG_CLICK_HASH "), bound rows (" FLAG_ROW_MEMORY
                                     "), or evaluate fewer (" FLAG_VALID_SHARE ", " FLAG_TEST_SHARE ")"};
     memory_plan_add(memory, "process and table", clock_rss_bytes());
+    memory_plan_add(memory, "libraries", LIBRARY_BYTES);
     memory_plan_add(memory, "rows of embeddings", (uint64_t)rows);
-    memory_plan_add(
-        memory, "batches",
-        (uint64_t)(click_source_bytes(&job->rows, samples, (int)loaders, job->table_desc.ahead) + workers * batch));
-    memory_plan_add(
-        memory, "keys, rows and messages of a batch",
-        (uint64_t)((1 + workers) * embed_batch_bytes(&job->table_desc, ranks, click_rows_most(&job->rows, samples))));
+    plan_batches(work, ranks, memory);
     memory_plan_add(memory, "answers of an evaluation", (uint64_t)(answers_bytes(job->rows.evaluated, ranks)));
-    memory_plan_add(memory, "model", (uint64_t)((1 + workers) * click_model_bytes(context->hal, &job->desc)));
+    memory_plan_add(memory, "parameters and optimiser", kept.parameters.kept);
+    memory_plan_add(memory, "synchronisation", kept.sync);
+    memory_plan_add(memory, "checkpoint, for a while",
+                    work->trained ? 0 : train_memory_passing(&kept.parameters) + (uint64_t)files);
     memory_plan_sum(memory);
     return memory_plan_check(context, memory, option_size(context->options, OPT_MEMORY_LIMIT));
 }

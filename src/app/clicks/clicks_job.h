@@ -46,7 +46,8 @@ typedef struct clicks_job {
     train_labels answers;  /* right answers for the rows that this rank evaluates */
     int64_t *held_id;      /* [answers.targets.rows] */
     embed_figures figures;
-    char guess[256]; /* what may make scores no better than a guess */
+    bool refusal_told; /* that ids found no room */
+    char guess[256];   /* what may make scores no better than a guess */
 } clicks_job;
 
 /* See workload_ops; in app/clicks/clicks_build.c. */

@@ -274,18 +274,33 @@ static void tell_guess(clicks_job *job)
                    (long long)job->figures.rows, job->schedule.base, (long long)job->table_desc.admit_after);
 }
 
-static weft_status gather_figures(const workload *work)
+/* Once, when the bound of memory has refused the first ids. */
+static void tell_refused(clicks_job *job)
 {
-    clicks_job *job = work->self;
-    WEFT_TRY(embed_measure(job->table, &job->figures));
-    tell_guess(job);
-    return WEFT_OK;
+    if (job->figures.refused > 0 && !job->refusal_told) {
+        job->refusal_told = true;
+        log_warn("rows of embeddings have reached " FLAG_ROW_MEMORY
+                 " (%s a rank): %lld times an id found no room. Such "
+                 "ids read as zeros, and rows that there are stay and learn. Raise it, use more ranks, or take fewer "
+                 "ids: " FLAG_ROW_EXPIRE " (now %lld), " FLAG_ROW_ADMIT " (now %lld), " FLAG_CLICK_HASH,
+                 number_say_bytes((uint64_t)job->table_desc.memory_most).text, (long long)job->figures.refused,
+                 (long long)job->table_desc.expire_after, (long long)job->table_desc.admit_after);
+    }
 }
 
 static weft_status gather_epoch(const workload *work)
 {
     clicks_job *job = work->self;
-    return embed_measure(job->table, &job->figures);
+    WEFT_TRY(embed_measure(job->table, &job->figures));
+    tell_refused(job);
+    return WEFT_OK;
+}
+
+static weft_status gather_figures(const workload *work)
+{
+    WEFT_TRY(gather_epoch(work));
+    tell_guess(work->self);
+    return WEFT_OK;
 }
 
 /* Bytes that ranks sent for the fields in each mode; modes without any are left out. */

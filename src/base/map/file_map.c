@@ -7,14 +7,17 @@
  * slots are used.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include "base/escape.h"
 #include "base/file.h"
 
-enum { MAPS_MAX = 512, NAME_BYTES = 1000 };
+enum { MAPS_MAX = 512, NAME_BYTES = 1000, PIECE = 4 << 20 };
 
 enum { SLOT_FREE, SLOT_CLAIMED, SLOT_READY };
 
@@ -104,6 +107,32 @@ void file_map_forget(const void *data, size_t bytes)
     }
 }
 
+size_t file_map_piece(const file_map *map, size_t at)
+{
+    const size_t left = map->size - at;
+    if (at > 0) {
+        const size_t begin = (at - 1) / PIECE * PIECE;
+        file_map_forget(map->data + begin, at - begin);
+    }
+    return left < PIECE ? left : PIECE;
+}
+
+void file_map_hash(const file_map *map, char hex[33])
+{
+    XXH3_state_t *state = XXH3_createState();
+    if (state == NULL) { /* it takes memory */
+        file_hash(map->data, map->size, hex);
+        return;
+    }
+    XXH3_128bits_reset(state);
+    for (size_t at = 0, bytes; (bytes = file_map_piece(map, at)) > 0; at += bytes) {
+        XXH3_128bits_update(state, map->data + at, bytes);
+    }
+    const XXH128_hash_t hash = XXH3_128bits_digest(state);
+    snprintf(hex, 33, "%016" PRIx64 "%016" PRIx64, hash.high64, hash.low64);
+    XXH3_freeState(state);
+}
+
 /* A file of that name that is another one by now does no harm: the old one stays mapped. */
 weft_status file_map_check(const char *path, const file_map *map)
 {
@@ -123,7 +152,9 @@ weft_status file_copy(const char *from, const char *to)
     WEFT_TRY(file_map_open(from, &map));
     weft_status status = file_writer_open(to, &writer);
     if (status == WEFT_OK) {
-        status = file_write(&writer, map.data, map.size);
+        for (size_t at = 0, bytes; status == WEFT_OK && (bytes = file_map_piece(&map, at)) > 0; at += bytes) {
+            status = file_write(&writer, map.data + at, bytes);
+        }
         status = status == WEFT_OK ? file_writer_commit(&writer) : status;
         file_writer_discard(&writer);
     }

@@ -15,9 +15,13 @@ store_array store_array_named(const char *name, bool present)
     return entry;
 }
 
-void store_crc32(const void *data, size_t bytes, char hex[STORE_CRC_BYTES])
+void store_map_crc32(const file_map *map, char hex[STORE_CRC_BYTES])
 {
-    snprintf(hex, STORE_CRC_BYTES, "%08" PRIx32, zip_crc32(0, data, bytes));
+    uint32_t crc = 0;
+    for (size_t at = 0, bytes; (bytes = file_map_piece(map, at)) > 0; at += bytes) {
+        crc = zip_crc32(crc, map->data + at, bytes);
+    }
+    snprintf(hex, STORE_CRC_BYTES, "%08" PRIx32, crc);
 }
 
 /* ---- reading ---- */
@@ -144,7 +148,7 @@ weft_status store_array_verify(const char *path, const store_array *entry, const
         return strcmp(found, entry->xxh3) == 0 ? WEFT_OK : fail_checksum(path, found, entry->xxh3);
     }
     if (entry->crc32[0] != '\0') {
-        store_crc32(array->map.data, array->map.size, crc);
+        store_map_crc32(&array->map, crc);
         return strcmp(crc, entry->crc32) == 0 ? WEFT_OK : fail_checksum(path, crc, entry->crc32);
     }
     log_warn("%s: the manifest has no checksum for it: not verified", path);

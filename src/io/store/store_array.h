@@ -45,8 +45,8 @@ weft_status store_array_open(const char *path, const store_array *entry, npy_map
 /* Compares the checksum. An entry without one is warned about. WEFT_ERR_DATA: damaged. */
 weft_status store_array_verify(const char *path, const store_array *entry, const npy_map *array);
 
-/* CRC-32 (ISO 3309, as zlib computes it) of bytes, as 8 hex digits. */
-void store_crc32(const void *data, size_t bytes, char hex[STORE_CRC_BYTES]);
+/* CRC-32 (ISO 3309, as zlib computes it) of a file, as 8 hex digits; its pages are forgotten. */
+void store_map_crc32(const file_map *map, char hex[STORE_CRC_BYTES]);
 /* "float32", "int64" ...: the manifest's word for a type of io/npy.h. */
 void store_dtype_text(char kind, int item_bytes, char text[16]);
 

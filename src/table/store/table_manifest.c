@@ -223,7 +223,7 @@ weft_status table_schema_write(const char *folder, const table_schema *schema, c
     }
     WEFT_TRY(file_writer_commit(&writer));
     WEFT_TRY(file_map_open(path, &map));
-    file_hash(map.data, map.size, hash);
+    file_map_hash(&map, hash);
     file_map_close(&map);
     return WEFT_OK;
 }

@@ -44,7 +44,7 @@ static weft_status check_file(const char *folder, const char *manifest, const js
     WEFT_TRY(file_map_open(path, &map));
     WEFT_CHECK_GOTO((uint64_t)bytes == map.size, status, done, WEFT_ERR_DATA,
                     "%s: damaged: %zu bytes, the manifest says %lld", path, map.size, (long long)bytes);
-    file_hash(map.data, map.size, actual);
+    file_map_hash(&map, actual);
     WEFT_CHECK_GOTO(strcmp(actual, expected) == 0, status, done, WEFT_ERR_DATA,
                     "%s: damaged: its checksum is %s, the manifest says %.32s", path, actual, expected);
 done:

@@ -84,8 +84,8 @@ static weft_status list_file(json_writer *json, const char *folder, const char *
     file_map map;
     WEFT_TRY(file_path(path, "%s/%s", folder, name));
     WEFT_TRY(file_map_open(path, &map));
-    file_hash(map.data, map.size, hash);
-    store_crc32(map.data, map.size, crc);
+    file_map_hash(&map, hash);
+    store_map_crc32(&map, crc);
     json_object(json, name);
     json_int(json, "bytes", (int64_t)map.size);
     json_text(json, "xxh3", hash);
@@ -229,8 +229,8 @@ static weft_status write_manifest_sums(const char *folder, const char *manifest)
     char hash[STORE_HASH_BYTES], crc[STORE_CRC_BYTES];
     file_map map;
     WEFT_TRY(file_map_open(manifest, &map));
-    file_hash(map.data, map.size, hash);
-    store_crc32(map.data, map.size, crc);
+    file_map_hash(&map, hash);
+    store_map_crc32(&map, crc);
     file_map_close(&map);
     WEFT_TRY(write_sum(folder, "manifest.crc32", crc));
     return write_sum(folder, "manifest.xxh3", hash);

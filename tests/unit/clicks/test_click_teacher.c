@@ -160,6 +160,28 @@ static void far_ids(void **state)
     free(t);
 }
 
+/* How many ids of a field differ, counted in rows. */
+static void distinct_ids(void **state)
+{
+    enum { SIZE = 50000, MANY = 40000 };
+    (void)state;
+    click_teacher *t = teacher_of("synth:clicks,fields=2,ids=50k,numbers=0");
+    uint8_t *seen = calloc(SIZE + 1, 1);
+    int64_t distinct = 0;
+    click_made_row made;
+    assert_non_null(seen);
+    for (int64_t row = 0; row < MANY; ++row) {
+        click_teacher_row(t, row, &made);
+        distinct += seen[made.id[1]] == 0;
+        seen[made.id[1]] = 1;
+    }
+    assert_true(fabs((double)click_teacher_distinct(t, 1, MANY) / (double)distinct - 1.0) < 0.02);
+    assert_int_equal(click_teacher_distinct(t, 0, MANY), t->size[0]);
+    assert_int_equal(click_teacher_distinct(t, 1, 1), 1);
+    free(seen);
+    free(t);
+}
+
 /* The ceiling by its definition: the share of pairs of a click and none that the logits put in order. */
 static void ceiling(void **state)
 {
@@ -232,8 +254,9 @@ static void descriptions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(golden),  cmocka_unit_test(instruction_sets), cmocka_unit_test(frequencies),
-        cmocka_unit_test(far_ids), cmocka_unit_test(ceiling),          cmocka_unit_test(descriptions),
+        cmocka_unit_test(golden),       cmocka_unit_test(instruction_sets), cmocka_unit_test(frequencies),
+        cmocka_unit_test(far_ids),      cmocka_unit_test(distinct_ids),     cmocka_unit_test(ceiling),
+        cmocka_unit_test(descriptions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

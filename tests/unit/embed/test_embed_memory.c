@@ -51,7 +51,7 @@ static weft_status take_memory(weft_comm *comm, void *argument)
     WEFT_TRY(comm_barrier(comm));
     if (rank == 0) {
         t->bytes = after - before - ranks * figures.bytes;
-        t->planned = ranks * embed_batch_bytes(&desc, ranks, LARGE);
+        t->planned = ranks * embed_batch_bytes(&desc, ranks, LARGE, LARGE);
     }
     embed_close(table);
     test_free(at);

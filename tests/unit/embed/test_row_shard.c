@@ -273,6 +273,70 @@ static void test_foreign(void **state)
     ASSERT_STATUS(row_shard_look(in_folder(state, "none.rows"), &(row_shard_facts){0}), WEFT_ERR_NOINPUT);
 }
 
+typedef struct visit {
+    const uint64_t *key;
+    int64_t done;
+} visit;
+
+static weft_status is_next(const uint64_t *k, const float *number, int64_t rows, void *context)
+{
+    visit *v = context;
+    for (int64_t i = 0; i < rows; ++i) {
+        assert_true(k[i] == v->key[v->done + i] && number[i] == (float)((v->done + i) % 1000));
+    }
+    v->done += rows;
+    return WEFT_OK;
+}
+
+/* So many keys that they are sorted a part at a time: of fields of which one has most ids, and with keys that wait. */
+static void test_parts(void **state)
+{
+    enum { MANY = 700000, FEW = 300000 };
+    (void)state;
+    const embed_desc desc = {.fields = 3, .width = 1, .rule = EMBED_SGD, .spread = 0.0, .admit_after = 1};
+    uint64_t *all = test_calloc(MANY + FEW, sizeof *all);
+    int64_t *row = test_calloc(MANY + FEW, sizeof *row);
+    int32_t *times = test_calloc(MANY + FEW, sizeof *times);
+    float *gradient = test_calloc(MANY, sizeof *gradient);
+    row_store *store = NULL, *other = NULL;
+    row_shard_facts facts;
+    visit v = {.key = all};
+    for (int64_t i = 0; i < MANY; ++i) {
+        const uint64_t field = i < 1000 ? 0 : i < MANY - 1000 ? 1 : 2;
+        all[i] = field << 54 | (uint64_t)i * 24000000007U;
+        gradient[i] = -(float)(i % 1000);
+        times[i] = 1;
+    }
+    ASSERT_OK(row_store_open(&desc, &store));
+    ASSERT_OK(row_store_touch(store, all, times, MANY, true, row));
+    ASSERT_OK(row_store_touch(store, all, times, MANY, true, row));
+    row_store_update(store, row, MANY, gradient, 1, 1.0);
+    for (int64_t i = 0; i < FEW; ++i) {
+        all[MANY + i] = UINT64_C(5) << 54 | (uint64_t)i << 35;
+        times[MANY + i] = 1;
+    }
+    ASSERT_OK(row_store_touch(store, all + MANY, times, FEW, true, row));
+    const char *path = shard_path(state, 0);
+    ASSERT_OK(row_shard_write(store, 3, path));
+    ASSERT_OK(row_shard_visit(path, is_next, &v));
+    assert_int_equal(v.done, MANY);
+    ASSERT_OK(row_shard_look(path, &facts));
+    assert_true(facts.rows == MANY && facts.waiting == FEW);
+    ASSERT_OK(row_store_open(&desc, &other));
+    ASSERT_OK(row_shard_read(path, 3, NULL, NULL, other));
+    assert_true(row_store_figures(other).rows == MANY && row_store_figures(other).waiting == FEW);
+    const uint64_t before = weft_mem_usage_total().current_bytes, mark = weft_mem_peak_restart();
+    ASSERT_OK(row_shard_write(other, 3, path));
+    assert_true(weft_mem_usage_total().peak_bytes - before <= (uint64_t)row_shard_bytes(MANY) * 5 / 4);
+    weft_mem_peak_resume(mark);
+    row_store_close(store);
+    row_store_close(other);
+    test_free(all);
+    test_free(row);
+    test_free(times);
+    test_free(gradient);
+}
+
 int main(void)
 {
     for (int i = 0; i < KEYS; ++i) {
@@ -280,6 +344,7 @@ int main(void)
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_owners, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_parts, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_visit, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_damage, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_foreign, folder_setup, folder_teardown),
