@@ -10,6 +10,7 @@
 #include "hal/cpu/kernels_lanes.h"
 #include "hal/cpu/kernels_nn_body.h"
 #include "hal/cpu/kernels_pool.h"
+#include "hal/cpu/kernels_tokens_body.h"
 
 #include "hal/cpu/kernels_edges_body.h"
 
@@ -83,6 +84,8 @@ const cpu_kernels KERNELS = {.f32 = CELLS_OF(f32),
                              .gemm_pack = gemm_pack,
                              .gemm_multiply = gemm_multiply,
                              .gemm_multiply_transposed = gemm_multiply_transposed,
+                             .softmax_rows = softmax_rows,
+                             .softmax_slopes = softmax_slopes,
                              .elu_forward = elu_forward,
                              .elu_backward = elu_backward,
                              .softmax_xent = softmax_xent,

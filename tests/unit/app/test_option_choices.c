@@ -53,6 +53,10 @@ static const choice *const listed[][OPTION_TABLE_ROWS] = {
         {
 #include "app/trees/options/trees_table.def"
         },
+    [TEXT_TABLE] =
+        {
+#include "app/dense/options/text_table.def"
+        },
     [CLICKS_TABLE] =
         {
 #include "app/clicks/options/clicks_table.def"
