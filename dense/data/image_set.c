@@ -16,7 +16,6 @@
 #include "dense/data/image_options.def"
 #include "dense/data/image_reader.h"
 #include "dense/data/image_store.h"
-#include "dense/data/texts/text_set.h"
 #include "io/text/foreign_file.h"
 #include "machine/placement.h"
 

@@ -22,13 +22,13 @@ weft_status dense_embed_forward(const dense_embed *embed, const train_pass *pass
 {
     WEFT_TRY(train_need(pass, embed->block));
     const weft_tensor table = param_value(embed->params, embed->block);
-    return tensor_embed_forward(&words, &table, y);
+    return tensor_lookup_forward(&words, &table, y);
 }
 
 weft_status dense_embed_backward(dense_embed *embed, const train_pass *pass, weft_tensor words, const weft_tensor *dy)
 {
     weft_tensor gradient = param_grad(embed->params, embed->block);
-    WEFT_TRY(tensor_embed_backward(dy, &words, &gradient));
+    WEFT_TRY(tensor_lookup_backward(dy, &words, &gradient));
     return train_ready(pass, embed->block);
 }
 

@@ -3,9 +3,9 @@
  * is all you need. NeurIPS 2017, arXiv 1706.03762. A token is a pixel, a row of a value. What the operations compute
  * says hal/ops.def; attention and the mean have no parameters.
  *
- * Parameters are LAYER.weight [words, channels] of an embedding, as nn.Embedding has it, and LAYER [tokens, channels] of
- * positions. Both begin normal with deviation 0.02, as BERT does (J. Devlin et al., NAACL 2019, arXiv 1810.04805), and
- * weight decay leaves them alone.
+ * Parameters are LAYER.weight [words, channels] of an embedding, as nn.Embedding has it, and LAYER [tokens, channels]
+ * of positions. Both begin normal with deviation 0.02, as BERT does (J. Devlin et al., NAACL 2019, arXiv 1810.04805),
+ * and weight decay leaves them alone.
  */
 #pragma once
 

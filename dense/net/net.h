@@ -12,8 +12,8 @@
  * layer reads the one above it, or from=NAME; `input` names the network's input. `add NAME` is the sum of the layer
  * above and NAME, `multiply NAME` their product, `concat NAME` the channels of NAME and then those of the layer above.
  * A layer without a name gets its kind and number: conv1, norm1, conv2. Names of layers become names of parameters:
- * conv1.weight, and without the point behind a name that ends in '_': in_proj_weight, as PyTorch's attention has it. The
- * built-in networks are written in this text too (dense/net/zoo.h).
+ * conv1.weight, and without the point behind a name that ends in '_': in_proj_weight, as PyTorch's attention has it.
+ * The built-in networks are written in this text too (dense/net/zoo.h).
  *
  * Networks on texts read numbers of words, one a pixel, 0 behind the end of a text: `embed` takes them, and what reads
  * all tokens of a text, `attention` and `tokenmean`, leaves those behind its end out.
@@ -150,8 +150,8 @@ void net_destroy(network *net);
 
 /*
  * Give every layer its size for images and classes of the data. WEFT_ERR_DATA: the text's input is not the data's, a
- * kernel does not fit into its image, sizes of a sum differ, the last layer does not give one figure a class, layers for
- * texts meet images or the other way round.
+ * kernel does not fit into its image, sizes of a sum differ, the last layer does not give one figure a class, layers
+ * for texts meet images or the other way round.
  */
 weft_status net_fit(network *net, net_size input, int64_t classes);
 

@@ -3,6 +3,8 @@
 
 #include <assert.h>
 
+#include "dense/data/texts/text_options.def"
+
 /* Elements of one image's layer, and of one layer's weights: more is a mistake of the text, and would overflow in
  * products. */
 #define SIZE_MAX_ELEMENTS   ((int64_t)1 << 36)
@@ -155,10 +157,10 @@ static weft_status fit_groupnorm(const network *net, net_layer *layer, net_size 
 static weft_status fit_embed(const network *net, net_layer *layer, net_size input)
 {
     LAYER_CHECK(net, layer, net->words > 0 && layer->from == NET_INPUT, "%s",
-                "it reads the words of texts, and nothing else: --text-column names the column that has them");
+                "it reads the words of texts, and nothing else: " FLAG_TEXT_COLUMN " names the column that has them");
     LAYER_CHECK(
         net, layer, layer->words == NET_WORDS || layer->words >= net->words,
-        "rows for %lld words, and the texts have %lld: write 'embed words %lld', or let --vocabulary bound them",
+        "rows for %lld words, and the texts have %lld: write 'embed words %lld', or let " FLAG_VOCABULARY " bound them",
         (long long)layer->words, (long long)net->words, (long long)layer->out);
     layer->words = layer->words == NET_WORDS ? net->words : layer->words;
     layer->size = (net_size){input.height, input.width, layer->out};

@@ -47,21 +47,21 @@ weft_status tensor_attend_backward(const weft_tensor *dy, const weft_tensor *x, 
                                                                     .heads = heads});
 }
 
-weft_status tensor_embed_forward(const weft_tensor *id, const weft_tensor *table, weft_tensor *y)
+weft_status tensor_lookup_forward(const weft_tensor *id, const weft_tensor *table, weft_tensor *y)
 {
-    WEFT_TRY(tensor_check_vector("embed_forward", "id", id, y->rows, 1, y));
-    WEFT_TRY(tensor_check_shape("embed_forward", "table", table, table->rows, y->cols));
-    return hal_embed_forward(
-        y->hal, &(hal_embed_forward_args){.id = tensor_mat(id), .table = tensor_mat(table), .y = tensor_mat(y)});
+    WEFT_TRY(tensor_check_vector("lookup_forward", "id", id, y->rows, 1, y));
+    WEFT_TRY(tensor_check_shape("lookup_forward", "table", table, table->rows, y->cols));
+    return hal_lookup_forward(
+        y->hal, &(hal_lookup_forward_args){.id = tensor_mat(id), .table = tensor_mat(table), .y = tensor_mat(y)});
 }
 
-weft_status tensor_embed_backward(const weft_tensor *dy, const weft_tensor *id, weft_tensor *dtable)
+weft_status tensor_lookup_backward(const weft_tensor *dy, const weft_tensor *id, weft_tensor *dtable)
 {
-    WEFT_TRY(tensor_check_vector("embed_backward", "id", id, dy->rows, 1, dy));
-    WEFT_TRY(tensor_check_shape("embed_backward", "dtable", dtable, dtable->rows, dy->cols));
-    return hal_embed_backward(
+    WEFT_TRY(tensor_check_vector("lookup_backward", "id", id, dy->rows, 1, dy));
+    WEFT_TRY(tensor_check_shape("lookup_backward", "dtable", dtable, dtable->rows, dy->cols));
+    return hal_lookup_backward(
         dtable->hal,
-        &(hal_embed_backward_args){.dy = tensor_mat(dy), .id = tensor_mat(id), .dtable = tensor_mat(dtable)});
+        &(hal_lookup_backward_args){.dy = tensor_mat(dy), .id = tensor_mat(id), .dtable = tensor_mat(dtable)});
 }
 
 weft_status tensor_token_mean_forward(const weft_tensor *x, const tensor_tokens *tokens, weft_tensor *y)

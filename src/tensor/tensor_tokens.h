@@ -19,8 +19,8 @@ weft_status tensor_attend_backward(const weft_tensor *dy, const weft_tensor *x, 
                                    int64_t heads, weft_tensor *dx);
 
 /* Rows of table [words, n] by id [rows, 1]. */
-weft_status tensor_embed_forward(const weft_tensor *id, const weft_tensor *table, weft_tensor *y);
-weft_status tensor_embed_backward(const weft_tensor *dy, const weft_tensor *id, weft_tensor *dtable);
+weft_status tensor_lookup_forward(const weft_tensor *id, const weft_tensor *table, weft_tensor *y);
+weft_status tensor_lookup_backward(const weft_tensor *dy, const weft_tensor *id, weft_tensor *dtable);
 
 /* Mean over the tokens of each image. x: [rows, n], y: [images, n]. */
 weft_status tensor_token_mean_forward(const weft_tensor *x, const tensor_tokens *tokens, weft_tensor *y);

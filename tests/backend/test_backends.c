@@ -554,7 +554,7 @@ static const struct test_case {
     {"curve", case_curve, VALUE, HAL_OP_curve_forward},
     {"gate", case_gate, VALUE, HAL_OP_gate_backward},
     {"attend", case_attend, VALUE, HAL_OP_attend_backward},
-    {"embed", case_embed, VALUE, HAL_OP_embed_backward},
+    {"embed", case_embed, VALUE, HAL_OP_lookup_backward},
     {"token_mean", case_token_mean, VALUE, HAL_OP_token_mean_backward},
     {"elu", case_elu, WHOLE, HAL_OP_elu_forward},
     {"gemm", case_gemm, DATA, HAL_OP_gemm},

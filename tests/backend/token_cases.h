@@ -67,8 +67,8 @@ static void case_embed(env *e)
     operand y = operand_make(e, e->m, e->n, NOTHING);
     operand dy = operand_make(e, e->m, e->n, UNIT);
     operand dtable = operand_own(e, false, WORDS, e->n, NOTHING);
-    RUN(e, embed_forward, .id = ON(id), .table = ON(table), .y = ON(y));
-    RUN(e, embed_backward, .dy = ON(dy), .id = ON(id), .dtable = ON(dtable));
+    RUN(e, lookup_forward, .id = ON(id), .table = ON(table), .y = ON(y));
+    RUN(e, lookup_backward, .dy = ON(dy), .id = ON(id), .dtable = ON(dtable));
     operand_compare(e, &y, 0.0);
     operand_compare(e, &dtable, 0.0);
 }

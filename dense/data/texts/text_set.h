@@ -29,6 +29,3 @@ typedef struct text_request {
     int64_t vocabulary; /* most words */
     const char *words;  /* of a trained model; "": of the training texts */
 } text_request;
-
-/* Opens options->text. WEFT_ERR_DATA: no text column, a target that is no class. */
-extern const image_reader image_reader_text;

@@ -63,10 +63,11 @@ bool text_next(text_scan *scan)
         const int bytes = character(scan, &letter);
         if (letter || (taken > 0 && is_inside(scan))) {
             take(scan, bytes, &taken);
-        } else if (taken > 0) {
+            continue;
+        }
+        scan->at += bytes; /* what separates words is passed once, and so counted once */
+        if (taken > 0) {
             break;
-        } else {
-            scan->at += bytes;
         }
     }
     scan->bytes = taken <= TEXT_WORD_MAX ? taken : 0;

@@ -1,4 +1,5 @@
-/* dense/data/texts/vocabulary.c: see dense/data/texts/vocabulary.h. A table of open places finds words by their hash. */
+/* dense/data/texts/vocabulary.c: see dense/data/texts/vocabulary.h. A word is found by its hash, in a table with open
+ * places. */
 #include "dense/data/texts/vocabulary.h"
 
 #include <stdlib.h>

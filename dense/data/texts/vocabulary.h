@@ -26,8 +26,8 @@ typedef struct vocabulary vocabulary;
 
 /* An empty one, which learns words. Free with vocabulary_free, as all. WEFT_ERR_RESOURCE. */
 weft_status vocabulary_create(vocabulary **v);
-/* The words of a text that vocabulary_text gave. where: for messages. WEFT_ERR_DATA: a word stands twice, is too long or
- * has other letters than text_next gives. */
+/* The words of a text that vocabulary_text gave. where: for messages. WEFT_ERR_DATA: a word stands twice, is too long,
+ * or has other letters than text_next gives. */
 weft_status vocabulary_parse(const char *where, const char *text, vocabulary **v);
 void vocabulary_free(vocabulary *v); /* NULL is allowed */
 

@@ -131,8 +131,8 @@ static bool text_needs_other_data(const workload *work, option_id id)
     return option_id_listed(of_set, id);
 }
 
-static const option_id recorded[] = {OPT_IMAGE_MOMENTS, OPT_IMAGE_SIZE, OPT_NETWORK,
-                                     OPT_TEXT_COLUMN,   OPT_WORDS,      OPTION_NONE};
+/* Beside those of networks on images, which all saved models record. */
+static const option_id recorded[] = {OPT_TEXT_COLUMN, OPT_WORDS, OPTION_NONE};
 static const option_id inputs[] = {OPT_IMAGE_MOMENTS, OPTION_NONE};
 static const option_id resumable[] = {OPT_NETWORK, OPTION_NONE};
 static const workload_activity activities[] = {{NULL, NULL, 0}};

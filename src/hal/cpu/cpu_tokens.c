@@ -286,14 +286,14 @@ static int64_t row_of_id(const hal_mat *id, int64_t i, int64_t rows)
 
 static void embed_rows(const cpu_piece *piece, const void *args)
 {
-    const hal_embed_forward_args *a = args;
+    const hal_lookup_forward_args *a = args;
     for (int64_t i = piece->first; i < piece->first + piece->rows; ++i) {
         const int64_t row = row_of_id(&a->id, i, a->table.rows);
         store_cells(&a->y, i, 0, a->y.cols, (const float *)a->table.source + row * a->table.ld);
     }
 }
 
-static weft_status cpu_embed_forward(weft_hal *hal, const hal_embed_forward_args *a)
+static weft_status cpu_lookup_forward(weft_hal *hal, const hal_lookup_forward_args *a)
 {
     assert(a->id.rows == a->y.rows && a->table.cols == a->y.cols);
     return cpu_each_row(hal, embed_rows, a, &a->y);
@@ -304,7 +304,7 @@ enum { COLUMNS = 16 /* of a gradient that a thread takes at once: a line */ };
 /* Rows of the piece are runs of columns. */
 static void embed_columns(const cpu_piece *piece, const void *args)
 {
-    const hal_embed_backward_args *a = args;
+    const hal_lookup_backward_args *a = args;
     const int64_t from = piece->first * COLUMNS, last = (piece->first + piece->rows) * COLUMNS;
     const int64_t n = (last < a->dtable.cols ? last : a->dtable.cols) - from;
     float *table = (float *)a->dtable.data + from;
@@ -325,7 +325,7 @@ static void embed_columns(const cpu_piece *piece, const void *args)
     }
 }
 
-static weft_status cpu_embed_backward(weft_hal *hal, const hal_embed_backward_args *a)
+static weft_status cpu_lookup_backward(weft_hal *hal, const hal_lookup_backward_args *a)
 {
     assert(a->id.rows == a->dy.rows && a->dtable.cols == a->dy.cols);
     const cpu_rows_job job = {.run = embed_columns,
@@ -411,8 +411,8 @@ void cpu_token_ops(hal_ops *ops)
 {
     ops->attend_forward = cpu_attend_forward;
     ops->attend_backward = cpu_attend_backward;
-    ops->embed_forward = cpu_embed_forward;
-    ops->embed_backward = cpu_embed_backward;
+    ops->lookup_forward = cpu_lookup_forward;
+    ops->lookup_backward = cpu_lookup_backward;
     ops->token_mean_forward = cpu_token_mean_forward;
     ops->token_mean_backward = cpu_token_mean_backward;
 }

@@ -10,7 +10,6 @@
 #include "hal/cpu/kernels_lanes.h"
 #include "hal/cpu/kernels_nn_body.h"
 #include "hal/cpu/kernels_pool.h"
-#include "hal/cpu/kernels_tokens_body.h"
 
 #include "hal/cpu/kernels_edges_body.h"
 

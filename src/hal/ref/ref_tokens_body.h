@@ -164,7 +164,7 @@ weft_status TYPED(ref_attend_backward)(const hal_attend_backward_args *args)
     return WEFT_OK;
 }
 
-weft_status TYPED(ref_embed_forward)(const hal_embed_forward_args *args)
+weft_status TYPED(ref_lookup_forward)(const hal_lookup_forward_args *args)
 {
     const real *id = args->id.source;
     const real *table = args->table.source;
@@ -177,7 +177,7 @@ weft_status TYPED(ref_embed_forward)(const hal_embed_forward_args *args)
     return WEFT_OK;
 }
 
-weft_status TYPED(ref_embed_backward)(const hal_embed_backward_args *args)
+weft_status TYPED(ref_lookup_backward)(const hal_lookup_backward_args *args)
 {
     const real *id = args->id.source;
     const cell *dy = args->dy.source;
