@@ -158,10 +158,10 @@ static weft_status fit_embed(const network *net, net_layer *layer, net_size inpu
 {
     LAYER_CHECK(net, layer, net->words > 0 && layer->from == NET_INPUT, "%s",
                 "it reads the words of texts, and nothing else: " FLAG_TEXT_COLUMN " names the column that has them");
-    LAYER_CHECK(
-        net, layer, layer->words == NET_WORDS || layer->words >= net->words,
-        "rows for %lld words, and the texts have %lld: write 'embed words %lld', or let " FLAG_VOCABULARY " bound them",
-        (long long)layer->words, (long long)net->words, (long long)layer->out);
+    LAYER_CHECK(net, layer, layer->words == NET_WORDS || layer->words >= net->words,
+                "rows for %lld words, and the texts have %lld: write 'embed words %lld', or let " FLAG_VOCABULARY
+                " bound them",
+                (long long)layer->words, (long long)net->words, (long long)layer->out);
     layer->words = layer->words == NET_WORDS ? net->words : layer->words;
     layer->size = (net_size){input.height, input.width, layer->out};
     return fit_weights(net, layer, (double)layer->words);

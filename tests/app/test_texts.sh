@@ -29,8 +29,8 @@ with open("reviews.csv", "wb") as out, open("new.csv", "w") as new:
     for i in range(40):
         new.write(f"The unheard film was {random.choice(good if i % 2 else bad)} with a story\n")
 PY
-all=(--text-column text --target mood --model encoder-tiny --text-length 16 --threads 1 --pin off)
-few=(--vocabulary 15 --epochs 2 --batch-size 16 --lr 0.002)
+all=(--text-column text --target mood --text-length 16 --threads 1 --pin off)
+few=(--model encoder-tiny --vocabulary 15 --epochs 2 --batch-size 16 --lr 0.002)
 
 # ---- ranks ----
 "$weft" train --data reviews.csv "${all[@]}" "${few[@]}" --run-dir one >out 2>err || fail "train: $(cat err)"
@@ -55,7 +55,7 @@ for count in (2, 4):
 PY
 
 # ---- answers ----
-ok "$weft" train --data reviews.csv "${all[@]}" --epochs 8 --batch-size 8 --lr 0.002 --schedule constant --run-dir run --quiet
+ok "$weft" train --data reviews.csv "${all[@]}" --model encoder-tiny --epochs 8 --batch-size 8 --lr 0.002 --schedule constant --run-dir run --quiet
 for model in run run/weights.npz; do
     ok "$weft" predict --checkpoint $model --data new.csv --out answers --force --threads 1 --pin off --quiet
     python3 - <<'PY' || fail "answers of $model"

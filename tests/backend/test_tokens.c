@@ -119,8 +119,8 @@ static void test_attend_value(void **state)
 static double embed_value(context *c)
 {
     ASSERT_OK(hal_lookup_forward(hal, &(hal_lookup_forward_args){.id = mat(ids, ROWS, 1),
-                                                               .table = mat(c->x, WORDS, WIDTH),
-                                                               .y = mat(c->y, ROWS, WIDTH)}));
+                                                                 .table = mat(c->x, WORDS, WIDTH),
+                                                                 .y = mat(c->y, ROWS, WIDTH)}));
     return weighted(c, (ROWS - 1) * WIDTH); /* nobody reads the row of padding */
 }
 
@@ -130,8 +130,8 @@ static void test_embed_gradient(void **state)
     context c = random_context();
     double dtable[WORDS * WIDTH];
     ASSERT_OK(hal_lookup_backward(hal, &(hal_lookup_backward_args){.dy = mat(c.w, ROWS, WIDTH),
-                                                                 .id = mat(ids, ROWS, 1),
-                                                                 .dtable = mat(dtable, WORDS, WIDTH)}));
+                                                                   .id = mat(ids, ROWS, 1),
+                                                                   .dtable = mat(dtable, WORDS, WIDTH)}));
     check_gradient("embedding", embed_value, &c, dtable, WORDS * WIDTH);
 }
 

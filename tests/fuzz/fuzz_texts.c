@@ -1,5 +1,5 @@
-/* libFuzzer: any bytes as a text and as a vocabulary; the words of a text are a vocabulary that reads the same text, and
- * one that is accepted survives being written and parsed again. */
+/* libFuzzer: any bytes as a text and as a vocabulary; the words of a text are a vocabulary that reads the same text,
+ * and one that is accepted survives being written and parsed again. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
- * Words of texts, their numbers, and tables of texts as samples: words against lists that are written out, the order of a
- * vocabulary, what is cut, empty or no UTF-8, splits, classes of words and of numbers, a trained model's words.
+ * Words of texts, their numbers, and tables of texts as samples: words against lists that are written out, the order of
+ * a vocabulary, what is cut, empty or no UTF-8, splits, classes of words and of numbers, a trained model's words.
  */
 #include <stdio.h>
 #include <unistd.h>
@@ -185,10 +185,8 @@ static void test_trained(void **state)
     (void)state;
     image_set *set;
     const text_request asked = {.length = 3, .words = "two one"};
-    ASSERT_OK(open_text("review,stars\none,3\ntwo zwei,1\none two,5\n", &(text_request){.length = 3,
-                                                                                         .words = "two one",
-                                                                                         .column = "review",
-                                                                                         .table.target = "stars"},
+    ASSERT_OK(open_text("review,stars\none,3\ntwo zwei,1\none two,5\n",
+                        &(text_request){.length = 3, .words = "two one", .column = "review", .table.target = "stars"},
                         true, &set));
     assert_int_equal(set->count[IMAGE_TEST], 3);
     assert_int_equal(set->classes, 3);
@@ -208,10 +206,10 @@ static void test_refusals(void **state)
     (void)state;
     image_set *set;
     const text_request plain = {.length = 3};
-    assert_int_equal(open_text("review,label\na,x\nb,y\n", &plain, false, &set), WEFT_ERR_USAGE);   /* no text */
-    assert_int_equal(open_text("text,other\na,x\nb,y\n", &plain, false, &set), WEFT_ERR_USAGE);     /* no target */
-    assert_int_equal(open_text("text,label\na,0.5\nb,1.5\n", &plain, false, &set), WEFT_ERR_DATA);  /* no classes */
-    assert_int_equal(open_text("text,label\na,x\nb,y\n", &plain, true, &set), WEFT_ERR_USAGE);      /* no words */
+    assert_int_equal(open_text("review,label\na,x\nb,y\n", &plain, false, &set), WEFT_ERR_USAGE);  /* no text */
+    assert_int_equal(open_text("text,other\na,x\nb,y\n", &plain, false, &set), WEFT_ERR_USAGE);    /* no target */
+    assert_int_equal(open_text("text,label\na,0.5\nb,1.5\n", &plain, false, &set), WEFT_ERR_DATA); /* no classes */
+    assert_int_equal(open_text("text,label\na,x\nb,y\n", &plain, true, &set), WEFT_ERR_USAGE);     /* no words */
     assert_int_equal(open_text("text,label\na,x\n", &(text_request){.length = 3, .words = "A"}, true, &set),
                      WEFT_ERR_DATA);
     assert_null(set);
