@@ -110,7 +110,7 @@ static own_name weights(translation *t, const net_layer *layer, const char *part
             weft_fail(WEFT_ERR_DATA, "%s: tensor %s of %lld elements is %s: these are weights of another network",
                       t->model->net->name, stored, (long long)elements, weight == NULL ? "missing" : "of another size");
     }
-    if (t->status == WEFT_OK) {
+    if (t->status == WEFT_OK && weight != NULL) {
         snprintf(tensor.name, sizeof tensor.name, "%s", name.text);
         tensor.values = weight->values;
         onnx_weights(&t->file, &tensor);
@@ -395,12 +395,13 @@ static void put_attention(translation *t, const net_layer *layer, const char *x,
     const own_name scores = name_of(layer, "/scores"), left = name_of(layer, "/left");
     const own_name shares = name_of(layer, "/shares"), of = name_of(layer, "/of"), heads = name_of(layer, "/all");
     const bool text = t->model->net->words > 0;
+    const int64_t width = size.channels / layer->groups;
     const char *masked = text ? left.text : scores.text;
     onnx_node node;
     permute(t, query.text, order, 4, turned.text);
     run_2(t, "MatMul", turned.text, key.text, product.text);
     run_2(t, "Mul", product.text,
-          constant(t, layer, "/scale", (float)(1.0 / sqrt((double)(size.channels / layer->groups)))).text, scores.text);
+          constant(t, layer, "/scale", (float)(1.0 / sqrt((double)width))).text, scores.text);
     if (text) {
         run_2(t, "Add", scores.text, TEXT_LEAVES, left.text);
     }
