@@ -169,6 +169,9 @@ static weft_status take_splits(reading *r)
             r->split[i] = r->trained ? r->split[i] : TRAIN_SPLIT_NONE;
         }
     }
+    if (r->trained && request->part == NULL && column < 0) {
+        log_info("%s: all rows count as test rows, as no column says the split", path_of(r));
+    }
     if (unlabelled > 0) {
         log_warn("%s: %lld rows without a label %s", path_of(r), (long long)unlabelled,
                  r->trained ? "are answered, and not scored" : "are left out");
