@@ -81,6 +81,22 @@ def resnet50():
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(width, 10)), 224
 
 
+class Encoder(nn.Module):
+    """encoder-small: PyTorch's own layers over texts of 128 words of 20,000, and the mean over a text's tokens."""
+
+    def __init__(self):
+        super().__init__()
+        layer = nn.TransformerEncoderLayer(128, 4, 512, dropout=0.1, activation="gelu", batch_first=True, norm_first=True)
+        self.embedding, self.position = nn.Embedding(20002, 128, padding_idx=0), nn.Parameter(0.02 * torch.randn(128, 128))
+        self.encoder = nn.TransformerEncoder(layer, 4, nn.LayerNorm(128), enable_nested_tensor=False)
+        self.classifier = nn.Linear(128, 10)
+
+    def forward(self, ids):
+        inside = (ids > 0).unsqueeze(-1)
+        x = self.encoder(self.embedding(ids) + self.position, src_key_padding_mask=ids == 0)
+        return self.classifier((x * inside).sum(1) / inside.sum(1))
+
+
 def torchvisions(name):
     import torchvision
 
@@ -90,6 +106,7 @@ def torchvisions(name):
 NETWORKS = {
     "resnet-20": resnet20,
     "resnet-50": resnet50,
+    "encoder-small": lambda: (Encoder(), 0),
     "vgg-16": lambda: torchvisions("vgg16"),
     "mobilenet-v2": lambda: torchvisions("mobilenet_v2"),
     "densenet-121": lambda: torchvisions("densenet121"),
@@ -115,7 +132,11 @@ def main():
     net, size = NETWORKS[args.network]()
     net = net.to(args.device, memory_format=torch.channels_last)
     sgd = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9, weight_decay=5e-4)
-    pixels = torch.randn(args.batch, 3, size, size).to(args.device, memory_format=torch.channels_last)
+    if size:
+        pixels = torch.randn(args.batch, 3, size, size).to(args.device, memory_format=torch.channels_last)
+    else:  # texts of 128 words, half of them shorter
+        pixels = torch.randint(1, 20002, (args.batch, 128)).to(args.device)
+        pixels[::2, 96:] = 0
     labels = torch.randint(0, 10, (args.batch,)).to(args.device)
     scaler = torch.amp.GradScaler(args.device, enabled=gpu and args.half == torch.float16)
     rates = []

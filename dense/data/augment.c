@@ -36,7 +36,7 @@ weft_status augment_check(const augment *a)
                (double)a->erase);
     WEFT_CHECK(!a->resized_crop || (a->area_least > 0 && a->area_least <= 1), WEFT_ERR_USAGE,
                "crops of at least %g of the image: a share above 0 and up to 1", (double)a->area_least);
-    for (int64_t c = 0; c < a->channels; ++c) {
+    for (int64_t c = 0; c < augment_channels(a); ++c) {
         WEFT_CHECK(isfinite(a->mean[c]) && isfinite(a->deviation[c]) && a->deviation[c] > 0, WEFT_ERR_USAGE,
                    "channel %lld has mean %g and deviation %g; the deviation is above 0", (long long)c,
                    (double)a->mean[c], (double)a->deviation[c]);
@@ -191,8 +191,24 @@ static void cut_out(const augment *a, uint64_t seed, uint32_t epoch, int64_t sam
     clear(a, top, left, a->cutout, a->cutout, out);
 }
 
+/* Up to three bytes, which float32 holds exactly. */
+static void read_numbers(const augment *a, const uint8_t *pixels, float *out)
+{
+    for (int64_t i = 0; i < a->height * a->width; ++i, pixels += a->channels) {
+        int32_t number = 0;
+        for (int64_t c = 0; c < a->channels; ++c) {
+            number |= (int32_t)pixels[c] << (8 * c);
+        }
+        out[i] = (float)number;
+    }
+}
+
 void augment_train(const augment *a, uint64_t seed, uint32_t epoch, int64_t sample, const uint8_t *pixels, float *out)
 {
+    if (a->numbers) {
+        read_numbers(a, pixels, out);
+        return;
+    }
     const place p = draw_place(a, seed, epoch, sample);
     assert(sample >= 0 && a->crop_height >= 1 && a->crop_width >= 1);
     if (a->resized_crop) {
@@ -210,6 +226,10 @@ void augment_train(const augment *a, uint64_t seed, uint32_t epoch, int64_t samp
 
 void augment_plain(const augment *a, const uint8_t *pixels, float *out)
 {
+    if (a->numbers) {
+        read_numbers(a, pixels, out);
+        return;
+    }
     const place centre = {.top = (a->height - a->crop_height) / 2, .left = (a->width - a->crop_width) / 2};
     copy_part(a, &centre, pixels, out);
 }

@@ -31,10 +31,17 @@ typedef struct augment {
     float area_least;                 /* of that part: its share of the image, up to 1; 0.08 is usual */
     float mean[AUGMENT_CHANNELS_MAX]; /* of values 0 .. 1 */
     float deviation[AUGMENT_CHANNELS_MAX]; /* not 0 */
+    bool numbers; /* a pixel's channels are bytes of a whole number, low ones first, which is all that comes out */
 } augment;
 
 /* WEFT_ERR_USAGE: a crop that is larger than the image, a padding of the image's size, shares beyond 1. */
 weft_status augment_check(const augment *a);
+
+/* Channels of what comes out. */
+static inline int64_t augment_channels(const augment *a)
+{
+    return a->numbers ? 1 : a->channels;
+}
 
 /* For training. [out] out [crop_height, crop_width, channels]. Any thread. */
 void augment_train(const augment *a, uint64_t seed, uint32_t epoch, int64_t sample, const uint8_t *pixels, float *out);

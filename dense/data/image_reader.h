@@ -30,6 +30,7 @@ extern const image_reader image_reader_classes; /* folders of classes without sp
 extern const image_reader image_reader_tar;
 extern const image_reader image_reader_loose;
 extern const image_reader image_reader_synth;
+extern const image_reader image_reader_text; /* of image_options.text: dense/data/texts/text_set.h */
 
 /* Finds a data set of images further down in a folder that is none itself (image_inner.c). [out] found: the path of the
  * one set below `path`; "": there is none. WEFT_ERR_DATA: there are several, which are named, or files in Python's

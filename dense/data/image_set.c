@@ -83,6 +83,10 @@ static weft_status find_reader(const image_options *options, char path[FILE_PATH
                "%s: images that are made have no files, and so no other format than synth: leave " FLAG_IMAGE_FORMAT
                " out",
                path);
+    if (options->text != NULL) {
+        *reader = &image_reader_text;
+        return WEFT_OK;
+    }
     if (options->motion) {
         return find_frames(options, path, reader);
     }
@@ -428,7 +432,12 @@ void image_set_close(image_set *set)
     if (set->class_name != NULL) {
         weft_free(set->class_name[0]);
     }
-    WEFT_FREE_ALL(set->class_name, store, set);
+    WEFT_FREE_ALL(set->class_name, set->vocabulary, store, set);
+}
+
+int64_t image_set_channels(const image_set *set)
+{
+    return set->words > 0 ? 1 : set->channels;
 }
 
 int64_t image_set_bytes(const image_set *set)

@@ -72,13 +72,16 @@ typedef struct image_options {
     int64_t known_count;
     bool motion; /* files are frames of a still camera, and samples what moves in them (image_moving.h) */
     bool strict; /* a malformed file of an image is an error, not left out */
+    const struct text_request *text; /* samples are texts of a table (dense/data/texts/text_set.h); NULL: images */
 } image_options;
 
 typedef struct image_set {
     char name[IMAGE_NAME_BYTES]; /* for logs: the last part of the path */
     char hash[33];               /* of the contents; of files of an image each: of names, sizes and classes */
     image_format format;
-    int64_t height, width, channels; /* 1: grey, 3: red, green, blue */
+    int64_t height, width, channels; /* 1: grey, 3: red, green, blue; of texts: words, 1, bytes of a word's number */
+    int64_t words;                   /* of texts: numbers that words have, from 0; 0: samples are images */
+    char *vocabulary;                /* of texts: the words that have numbers (dense/data/texts/vocabulary.h) */
     int64_t classes;                 /* 0: loose ones, all of them to test; every label is 0 */
     char **class_name;               /* [classes] texts; NULL: classes have no names */
     int64_t count[TRAIN_SPLITS];     /* samples */
@@ -117,6 +120,8 @@ bool image_set_looks_like(const char *path);
 
 /* Bytes of a sample: height * width * channels. */
 int64_t image_set_bytes(const image_set *set);
+/* Channels that a network reads: of texts 1, the number of a word. */
+int64_t image_set_channels(const image_set *set);
 
 /*
  * One sample. index: 0 .. count[split] - 1. [out] pixels uint8 [height, width, channels], label 0 .. classes - 1.

@@ -134,7 +134,7 @@ static weft_status make_row(void *self, int number, int64_t row, int worker)
         WEFT_TRY(image_set_read(s->options.set, split, index, s->scratch[worker], &to->label[row]));
     }
     to->split[row] = to->label[row] >= 0 ? (uint8_t)split : TRAIN_SPLIT_NONE;
-    float *out = to->pixels + row * a->crop_height * a->crop_width * a->channels;
+    float *out = to->pixels + row * a->crop_height * a->crop_width * augment_channels(a);
     if (to->key.training) {
         augment_train(a, to->key.seed, to->key.epoch, to->id[row], pixels, out);
     } else {
@@ -205,7 +205,7 @@ static void describe(const image_source *s, slot *b)
     const augment *a = &s->options.augment;
     const int64_t rows = b->share.count;
     b->batch = (image_batch){
-        .pixels = tensor_view(&b->device_pixels, 0, rows * a->crop_height * a->crop_width, 0, a->channels),
+        .pixels = tensor_view(&b->device_pixels, 0, rows * a->crop_height * a->crop_width, 0, augment_channels(a)),
         .rows = rows,
         .all_rows = b->share.part,
         .sample_id = tensor_view(&b->device_id, 0, rows, 0, 1),
@@ -275,7 +275,7 @@ static weft_status create_slot(const image_source *s, int64_t rows, slot *b)
 {
     const augment *a = &s->options.augment;
     const int64_t pixels = rows * a->crop_height * a->crop_width;
-    WEFT_TRY(tensor_create(s->hal, WEFT_DTYPE_F32, pixels, a->channels, WEFT_MEM_IMAGE, &b->device_pixels));
+    WEFT_TRY(tensor_create(s->hal, WEFT_DTYPE_F32, pixels, augment_channels(a), WEFT_MEM_IMAGE, &b->device_pixels));
     WEFT_TRY(tensor_create(s->hal, WEFT_DTYPE_I64, rows, 1, WEFT_MEM_IMAGE, &b->device_id));
     WEFT_TRY(tensor_create(s->hal, WEFT_DTYPE_I32, rows, 1, WEFT_MEM_IMAGE, &b->device_label));
     for (int m = 0; m < TRAIN_SPLITS; ++m) {
@@ -283,7 +283,7 @@ static weft_status create_slot(const image_source *s, int64_t rows, slot *b)
     }
     b->pixels = b->device_pixels.data;
     if (!hal_host_visible(s->hal)) {
-        WEFT_TRY(WEFT_NEW(&b->pixels, pixels * a->channels, WEFT_MEM_IMAGE));
+        WEFT_TRY(WEFT_NEW(&b->pixels, pixels * augment_channels(a), WEFT_MEM_IMAGE));
     }
     WEFT_TRY(WEFT_NEW(&b->id, rows, WEFT_MEM_IMAGE));
     WEFT_TRY(WEFT_NEW(&b->label, rows, WEFT_MEM_IMAGE));
@@ -326,7 +326,7 @@ static weft_status probe_batch(void *self, int64_t step, train_batch *batch)
     image_source *s = self;
     slot *b = &s->probe;
     const augment *a = &s->options.augment;
-    const int64_t rows = s->probe_rows, each = a->crop_height * a->crop_width * a->channels;
+    const int64_t rows = s->probe_rows, each = a->crop_height * a->crop_width * augment_channels(a);
     for (int64_t i = 0; i < rows; ++i) {
         const int64_t index = probed(s, (int)(step % s->ranks), step / s->ranks * rows + i);
         WEFT_TRY(image_set_read(s->options.set, IMAGE_TRAIN, index, s->scratch[0], &b->label[i]));

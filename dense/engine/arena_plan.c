@@ -98,6 +98,7 @@ static bool reads_input_again(const planning *p, const unit *u)
     case UNIT_LAYERNORM:
     case UNIT_GATE:
     case UNIT_GAIN:
+    case UNIT_ATTENTION:
         return true;
     case UNIT_LINEAR:
         return !is_narrow(p, u->x);
@@ -123,6 +124,7 @@ static bool works_in_place(const unit *u)
     case UNIT_GATE:
     case UNIT_SCALE:
     case UNIT_GAIN:
+    case UNIT_POSITION:
         return true;
     default:
         return false;

@@ -234,6 +234,22 @@ static weft_status upsample_backward(const dense_model *model, unit_gradients *g
     return tensor_axpby((double)(pool->kernel[0] * pool->kernel[1]), &g->dx, 0.0, &g->dx);
 }
 
+static weft_status token_backward(const dense_model *model, unit_gradients *g, const train_pass *pass)
+{
+    const dense_tokens tokens = {.words = dense_words(model), .tokens = net_pixels(model->list.size[g->u->x])};
+    switch (g->u->kind) {
+    case UNIT_EMBED:
+        return dense_embed_backward(&g->d->embed, pass, tokens.words, &g->dy);
+    case UNIT_POSITION:
+        return dense_position_backward(&g->d->position, pass, &g->dy, &g->dx);
+    case UNIT_ATTENTION:
+        return g->wants_dx ? dense_attention_backward(&g->dy, &g->x, tokens, g->u->layer->groups, &g->dx) : WEFT_OK;
+    default:
+        assert(g->u->kind == UNIT_TOKENMEAN);
+        return g->wants_dx ? dense_tokenmean_backward(&g->dy, tokens, &g->dx) : WEFT_OK;
+    }
+}
+
 static weft_status unit_backward(dense_model *model, int index, unit_gradients *g, const train_pass *pass)
 {
     switch (g->u->kind) {
@@ -266,6 +282,11 @@ static weft_status unit_backward(dense_model *model, int index, unit_gradients *
         const weft_tensor inner = dense_subsampled(model, index, &g->dy);
         return pool_backward(model, g, &inner);
     }
+    case UNIT_EMBED:
+    case UNIT_POSITION:
+    case UNIT_ATTENTION:
+    case UNIT_TOKENMEAN:
+        return token_backward(model, g, pass);
     case UNIT_SCALE:
         return tensor_axpby(g->u->layer->value, &g->dy, 0.0, &g->dy);
     }

@@ -147,6 +147,7 @@ static weft_status plain_forward(dense_model *model, int index, const train_pass
     dense_unit *d = &model->unit[index];
     const weft_tensor x = dense_value(model, u->x);
     weft_tensor y = dense_value(model, u->y);
+    const dense_tokens tokens = {.words = dense_words(model), .tokens = net_pixels(model->list.size[u->x])};
     switch (u->kind) {
     case UNIT_GROUPNORM:
     case UNIT_LAYERNORM:
@@ -155,6 +156,14 @@ static weft_status plain_forward(dense_model *model, int index, const train_pass
         return dense_gain_forward(&d->gain, pass, &x, &y);
     case UNIT_CURVE:
         return tensor_curve_forward(&x, u->curve, &y);
+    case UNIT_EMBED:
+        return dense_embed_forward(&d->embed, pass, dense_words(model), &y);
+    case UNIT_POSITION:
+        return dense_position_forward(&d->position, pass, &x, &y);
+    case UNIT_ATTENTION:
+        return dense_attention_forward(&x, tokens, u->layer->groups, &y);
+    case UNIT_TOKENMEAN:
+        return dense_tokenmean_forward(&x, tokens, &y);
     default:
         assert(u->kind == UNIT_SCALE);
         return tensor_axpby(u->layer->value, &x, 0.0, &y);
@@ -190,6 +199,10 @@ static weft_status unit_forward(dense_model *model, int index, const train_pass 
     case UNIT_CURVE:
     case UNIT_SCALE:
     case UNIT_GAIN:
+    case UNIT_EMBED:
+    case UNIT_POSITION:
+    case UNIT_ATTENTION:
+    case UNIT_TOKENMEAN:
         return plain_forward(model, index, pass);
     }
     return WEFT_OK;

@@ -87,6 +87,12 @@ hal_dropout dense_dropout(const dense_model *model, int index, const train_pass 
                          .row_id = tensor_mat(&model->input->sample_id)};
 }
 
+weft_tensor dense_words(const dense_model *model)
+{
+    const weft_tensor *pixels = &model->input->pixels;
+    return model->config.net->words > 0 ? tensor_view(pixels, 0, pixels->rows, 0, 1) : (weft_tensor){.rows = 0};
+}
+
 weft_tensor dense_by_image(const weft_tensor *value, int64_t images)
 {
     assert(images == 0 || value->rows % images == 0);
@@ -115,6 +121,7 @@ static weft_status declare_weights(dense_model *model, int index)
     dense_unit *d = &model->unit[index];
     const net_size in = model->list.size[u->x];
     const int64_t out = u->layer->out;
+    const char *point = net_parameter_point(u->layer->name);
     assert(u->layer->groups >= 1 && in.channels % u->layer->groups == 0 && out >= 1);
     const int64_t shape[4] = {out, in.channels / u->layer->groups, u->kernel[0], u->kernel[1]};
     const int64_t fan_in = shape[1] * shape[2] * shape[3];
@@ -124,13 +131,13 @@ static weft_status declare_weights(dense_model *model, int index)
     const int64_t flat[2] = {out, fan_in}; /* as PyTorch has it: channels, rows, columns of what is flattened */
     d->linear.weight = param_add_block(&model->params, PARAM_GROUP_DECAY, out, fan_in);
     WEFT_TRY(param_add_tensor(&model->params, d->linear.weight, linear ? 2 : 4, linear ? flat : shape, init,
-                              "%s.weight", u->layer->name));
+                              "%s%sweight", u->layer->name, point));
     if (!u->layer->bias) {
         return WEFT_OK;
     }
     d->linear.bias = param_add_block(&model->params, PARAM_GROUP_NO_DECAY, 1, out);
-    return param_add_tensor(&model->params, d->linear.bias, 1, &out, linear ? init : param_constant(0.0), "%s.bias",
-                            u->layer->name);
+    return param_add_tensor(&model->params, d->linear.bias, 1, &out, linear ? init : param_constant(0.0), "%s%sbias",
+                            u->layer->name, point);
 }
 
 /* PyTorch's default of group norm. */
@@ -142,6 +149,12 @@ static weft_status declare_other(dense_model *model, const unit *u, dense_unit *
     const char *name = u->layer->name;
     if (u->kind == UNIT_GAIN) {
         return dense_gain_declare(&d->gain, &model->params, name, size.channels, u->layer->value);
+    }
+    if (u->kind == UNIT_EMBED) {
+        return dense_embed_declare(&d->embed, &model->params, name, u->layer->words, u->layer->out);
+    }
+    if (u->kind == UNIT_POSITION) {
+        return dense_position_declare(&d->position, &model->params, name, net_pixels(size), size.channels);
     }
     if (u->kind != UNIT_GROUPNORM && u->kind != UNIT_LAYERNORM) {
         return WEFT_OK;
@@ -262,6 +275,8 @@ static weft_status create_unit(dense_model *model, int index)
         return WEFT_OK;
     case UNIT_GAIN:
         return dense_gain_create(&model->unit[index].gain);
+    case UNIT_POSITION:
+        return dense_position_create(&model->unit[index].position);
     case UNIT_LAYERNORM:
         return dense_group_norm_create(&model->unit[index].group_norm,
                                        dense_most_images(&model->config) * net_pixels(model->list.size[u->x]));
@@ -445,6 +460,7 @@ void dense_model_destroy(dense_model *model)
         }
         dense_group_norm_destroy(&model->unit[i].group_norm);
         dense_gain_destroy(&model->unit[i].gain);
+        dense_position_destroy(&model->unit[i].position);
     }
     tensor_destroy(&model->arena);
     param_store_destroy(&model->params);

@@ -17,6 +17,7 @@
 #include "dense/engine/arena_plan.h"
 #include "dense/engine/dense_gain.h"
 #include "dense/engine/dense_group_norm.h"
+#include "dense/engine/dense_tokens.h"
 #include "train/layers/linear.h"
 #include "train/layers/norm.h"
 #include "train/model.h"
@@ -43,6 +44,8 @@ typedef struct dense_unit {
     train_norm norm;
     dense_group_norm group_norm; /* UNIT_GROUPNORM and UNIT_LAYERNORM */
     dense_gain gain;
+    dense_embed embed;
+    dense_position position;
 } dense_unit;
 
 /* Arrays with an entry for each value of the network. */
@@ -118,6 +121,8 @@ const weft_activity *dense_activity(const unit *u);
 hal_conv_norm dense_norm_on_the_way(const dense_model *model, const unit *conv);
 /* Dropout of a unit: rows are images. */
 hal_dropout dense_dropout(const dense_model *model, int index, const train_pass *pass);
+/* The words of the batch, [rows of the input, 1]; no rows where the input is images. */
+weft_tensor dense_words(const dense_model *model);
 weft_tensor dense_by_image(const weft_tensor *value, int64_t images);
 /* View of the channels of a subsampled image y that take the channels of the input; the others are padding. */
 /* Columns of the output of a UNIT_CONCAT that hold `other`, or x. */

@@ -80,6 +80,10 @@ static const struct {
     [NET_DROPOUT] = {.unit = UNIT_ACT},
     [NET_SCALE] = {.unit = UNIT_SCALE},
     [NET_GAIN] = {.unit = UNIT_GAIN},
+    [NET_EMBED] = {.unit = UNIT_EMBED},
+    [NET_POSITION] = {.unit = UNIT_POSITION},
+    [NET_ATTENTION] = {.unit = UNIT_ATTENTION},
+    [NET_TOKENMEAN] = {.unit = UNIT_TOKENMEAN},
 };
 
 /* The gate of a product is its `other`. */

@@ -31,7 +31,11 @@ typedef enum unit_kind {
     UNIT_SUBSAMPLE,
     UNIT_UPSAMPLE,
     UNIT_SCALE,
-    UNIT_GAIN
+    UNIT_GAIN,
+    UNIT_EMBED,
+    UNIT_POSITION,
+    UNIT_ATTENTION,
+    UNIT_TOKENMEAN
 } unit_kind;
 
 enum { UNIT_NO_VALUE = -1, UNIT_INPUT_VALUE = 0, UNIT_NO_UNIT = -1 };

@@ -12,7 +12,11 @@
  * layer reads the one above it, or from=NAME; `input` names the network's input. `add NAME` is the sum of the layer
  * above and NAME, `multiply NAME` their product, `concat NAME` the channels of NAME and then those of the layer above.
  * A layer without a name gets its kind and number: conv1, norm1, conv2. Names of layers become names of parameters:
- * conv1.weight. The built-in networks are written in this text too (dense/net/zoo.h).
+ * conv1.weight, and without the point behind a name that ends in '_': in_proj_weight, as PyTorch's attention has it.
+ * The built-in networks are written in this text too (dense/net/zoo.h).
+ *
+ * Networks on texts read numbers of words, one a pixel, 0 behind the end of a text: `embed` takes them, and what reads
+ * all tokens of a text, `attention` and `tokenmean`, leaves those behind its end out.
  *
  * Nothing here is collective.
  */
@@ -21,6 +25,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/text/layer_words.h"
 
@@ -31,7 +36,8 @@ enum {
     NET_TEXT_MAX = 1 << 20,
     NET_EXTENT_MAX = 1 << 20, /* of any number of the text: channels, kernels, heights */
     NET_INPUT = -1,           /* in place of a layer: the network's input */
-    NET_CLASSES = -1          /* in place of a number of outputs */
+    NET_CLASSES = -1,         /* in place of a number of outputs */
+    NET_WORDS = -1            /* in place of a number of words */
 };
 
 typedef enum net_kind {
@@ -57,7 +63,11 @@ typedef enum net_kind {
     NET_UPSAMPLE,   /* every pixel becomes a block of equal ones */
     NET_DROPOUT,
     NET_SCALE,
-    NET_GAIN, /* a trained factor for each channel: H. Touvron et al., ICCV 2021, arXiv 2103.17239 */
+    NET_EMBED,     /* a trained row for each word */
+    NET_POSITION,  /* adds a trained row for each pixel */
+    NET_ATTENTION, /* of all pixels; reads queries, keys and values, channels behind channels */
+    NET_TOKENMEAN, /* the mean over the tokens of a text */
+    NET_GAIN,      /* a trained factor for each channel: H. Touvron et al., ICCV 2021, arXiv 2103.17239 */
     NET_KINDS
 } net_kind;
 
@@ -83,6 +93,13 @@ static inline bool net_has_matrix(net_kind kind)
     return kind == NET_LINEAR || kind == NET_POINTWISE;
 }
 
+/* What stands between a layer's name and that of its parameter. */
+static inline const char *net_parameter_point(const char *layer)
+{
+    const size_t length = strlen(layer);
+    return length > 0 && layer[length - 1] == '_' ? "" : ".";
+}
+
 /* Returns true for layers that read two others, `from` and `other`. */
 static inline bool net_reads_other(net_kind kind)
 {
@@ -100,7 +117,8 @@ typedef struct net_layer {
     int line;        /* of the text */
     int from, other; /* the layers that it reads, before it in the list; other: of add, multiply and concat */
     int64_t out;     /* channels, or NET_CLASSES until net_fit, which sets out and groups of depthwise */
-    int64_t kernel[2], stride[2], pad[2], dilation[2], groups;
+    int64_t kernel[2], stride[2], pad[2], dilation[2], groups; /* groups: of attention its heads */
+    int64_t words;                                             /* of embed, or NET_WORDS until net_fit */
     bool bias;
     net_start start; /* of conv */
     double value;    /* probability of dropout, factor of scale, first factor of gain, epsilon of layernorm */
@@ -112,6 +130,7 @@ typedef struct network {
     char origin[NET_ORIGIN_BYTES]; /* the text in messages: resnet-20, nets/my.net */
     net_size input;                /* zeros until net_fit where the text leaves it to the data */
     int64_t classes;               /* after net_fit */
+    int64_t words;                 /* different words of texts, set before net_fit; 0: the input is images */
     int layers, capacity;
     net_layer *layer;
 } network;
@@ -131,7 +150,8 @@ void net_destroy(network *net);
 
 /*
  * Give every layer its size for images and classes of the data. WEFT_ERR_DATA: the text's input is not the data's, a
- * kernel does not fit into its image, sizes of a sum differ, the last layer does not give one figure a class.
+ * kernel does not fit into its image, sizes of a sum differ, the last layer does not give one figure a class, layers
+ * for texts meet images or the other way round.
  */
 weft_status net_fit(network *net, net_size input, int64_t classes);
 

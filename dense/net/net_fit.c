@@ -3,6 +3,8 @@
 
 #include <assert.h>
 
+#include "dense/data/texts/text_options.def"
+
 /* Elements of one image's layer, and of one layer's weights: more is a mistake of the text, and would overflow in
  * products. */
 #define SIZE_MAX_ELEMENTS   ((int64_t)1 << 36)
@@ -152,9 +154,45 @@ static weft_status fit_groupnorm(const network *net, net_layer *layer, net_size 
     return WEFT_OK;
 }
 
+static weft_status fit_embed(const network *net, net_layer *layer, net_size input)
+{
+    LAYER_CHECK(net, layer, net->words > 0 && layer->from == NET_INPUT, "%s",
+                "it reads the words of texts, and nothing else: " FLAG_TEXT_COLUMN " names the column that has them");
+    LAYER_CHECK(net, layer, layer->words == NET_WORDS || layer->words >= net->words,
+                "rows for %lld words, and the texts have %lld: write 'embed words %lld', or let " FLAG_VOCABULARY
+                " bound them",
+                (long long)layer->words, (long long)net->words, (long long)layer->out);
+    layer->words = layer->words == NET_WORDS ? net->words : layer->words;
+    layer->size = (net_size){input.height, input.width, layer->out};
+    return fit_weights(net, layer, (double)layer->words);
+}
+
+/* Where the input is text, rows of what reads all tokens are those of the input, which tells where a text ends. */
+static weft_status check_tokens(const network *net, const net_layer *layer, net_size input)
+{
+    LAYER_CHECK(net, layer, net->words == 0 || net_pixels(input) == net_pixels(net->input),
+                "it reads %lld tokens a text, and the texts have %lld: a layer above changes their number",
+                (long long)net_pixels(input), (long long)net_pixels(net->input));
+    return WEFT_OK;
+}
+
+static weft_status fit_attention(const network *net, net_layer *layer, net_size input)
+{
+    LAYER_CHECK(net, layer, input.channels % (3 * layer->groups) == 0,
+                "its input has %lld channels; queries, keys and values of %lld heads are a multiple of %lld, such as "
+                "'pointwise %lld' gives",
+                (long long)input.channels, (long long)layer->groups, (long long)(3 * layer->groups),
+                (long long)(3 * layer->groups * 32));
+    layer->size = (net_size){input.height, input.width, input.channels / 3};
+    return check_tokens(net, layer, input);
+}
+
 static weft_status fit_layer(const network *net, net_layer *layer)
 {
     const net_size input = net_size_of(net, layer->from);
+    const bool reads_words = layer->from == NET_INPUT || (net_reads_other(layer->kind) && layer->other == NET_INPUT);
+    LAYER_CHECK(net, layer, net->words == 0 || !reads_words || layer->kind == NET_EMBED, "%s",
+                "the input is words of texts, which 'embed words CHANNELS' alone reads");
     switch (layer->kind) {
     case NET_CONV:
         return fit_conv(net, layer, input);
@@ -183,6 +221,13 @@ static weft_status fit_layer(const network *net, net_layer *layer)
         return WEFT_OK;
     case NET_SUBSAMPLE:
         return fit_subsample(net, layer, input);
+    case NET_EMBED:
+        return fit_embed(net, layer, input);
+    case NET_ATTENTION:
+        return fit_attention(net, layer, input);
+    case NET_TOKENMEAN:
+        layer->size = (net_size){1, 1, input.channels};
+        return check_tokens(net, layer, input);
     default:
         layer->size = input;
         return WEFT_OK;
@@ -229,6 +274,12 @@ net_cost net_cost_of(const network *net, int index)
         const int64_t each = input.height * input.width * input.channels;
         return (net_cost){layer->out * (each + layer->bias), 2.0 * (double)each * out};
     }
+    case NET_EMBED:
+        return (net_cost){layer->words * layer->out, 0.0};
+    case NET_POSITION:
+        return (net_cost){net_pixels(layer->size) * layer->size.channels, out};
+    case NET_ATTENTION:
+        return (net_cost){0, 4.0 * (double)net_pixels(input) * out};
     case NET_GAIN:
         return (net_cost){layer->size.channels, out};
     case NET_NORM:
@@ -239,6 +290,7 @@ net_cost net_cost_of(const network *net, int index)
     case NET_AVGPOOL:
         return (net_cost){0, (double)(layer->kernel[0] * layer->kernel[1]) * out};
     case NET_GLOBALPOOL:
+    case NET_TOKENMEAN:
         return (net_cost){0, elements(input)};
     case NET_SUBSAMPLE:
     case NET_CONCAT:

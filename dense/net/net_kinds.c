@@ -39,6 +39,10 @@ const net_kind_row net_kind_rows[NET_KINDS] = {
     [NET_UPSAMPLE] = {"upsample", "upsample FACTOR", {NET_FIELD_FACTOR}, {0}},
     [NET_DROPOUT] = {"dropout", "dropout PROBABILITY", {NET_FIELD_VALUE}, {0}},
     [NET_SCALE] = {"scale", "scale FACTOR", {NET_FIELD_VALUE}, {0}},
+    [NET_EMBED] = {"embed", "embed WORDS|words CHANNELS", {NET_FIELD_WORDS, NET_FIELD_OUT}, {0}},
+    [NET_POSITION] = {"position", "position", {0}, {0}},
+    [NET_ATTENTION] = {"attention", "attention HEADS", {NET_FIELD_HEADS}, {0}},
+    [NET_TOKENMEAN] = {"tokenmean", "tokenmean", {0}, {0}},
     [NET_GAIN] = {"gain", "gain START", {NET_FIELD_VALUE}, {0}},
 };
 
@@ -54,7 +58,7 @@ const char *net_field_word(net_field field)
         [NET_FIELD_STRIDE] = "stride", [NET_FIELD_PAD] = "pad",      [NET_FIELD_DILATION] = "dilation",
         [NET_FIELD_GROUPS] = "groups", [NET_FIELD_BIAS] = "bias",    [NET_FIELD_VALUE] = "value",
         [NET_FIELD_OTHER] = "name",    [NET_FIELD_START] = "start",  [NET_FIELD_EPSILON] = "epsilon",
-        [NET_FIELD_FACTOR] = "factor"};
+        [NET_FIELD_FACTOR] = "factor", [NET_FIELD_HEADS] = "heads",  [NET_FIELD_WORDS] = "words"};
     return words[field];
 }
 

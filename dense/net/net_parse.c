@@ -79,7 +79,14 @@ static weft_status read_field(const network *net, const layer_words *words, net_
             return WEFT_OK;
         }
         return read_count(words, net_field_word(field), text, 1, &layer->out);
+    case NET_FIELD_WORDS:
+        if (strcmp(text, "words") == 0) {
+            layer->words = NET_WORDS;
+            return WEFT_OK;
+        }
+        return read_count(words, net_field_word(field), text, 1, &layer->words);
     case NET_FIELD_GROUPS:
+    case NET_FIELD_HEADS:
         return read_count(words, net_field_word(field), text, 1, &layer->groups);
     case NET_FIELD_BIAS:
         return layer_words_switch(words, "bias", text, &layer->bias);

@@ -31,7 +31,15 @@ static void write_field(const network *net, const net_layer *layer, net_field fi
             fprintf(out, "%lld", (long long)layer->out);
         }
         break;
+    case NET_FIELD_WORDS:
+        if (layer->words == NET_WORDS) {
+            fputs("words", out);
+        } else {
+            fprintf(out, "%lld", (long long)layer->words);
+        }
+        break;
     case NET_FIELD_GROUPS:
+    case NET_FIELD_HEADS:
         fprintf(out, "%lld", (long long)layer->groups);
         break;
     case NET_FIELD_BIAS:

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/nearest.h"
+#include "dense/net/zoo_text.h"
 #include "dense/net/zoo_torchvision.h"
 
 static void write_lenet(FILE *out, int argument)
@@ -249,9 +250,11 @@ static const struct {
     {"mobilenet-v2", zoo_write_mobilenet, 2, {224, 224, 3}, 1000},
     {"densenet-121", zoo_write_densenet, 0, {224, 224, 3}, 1000},
     {"convnext-tiny", zoo_write_convnext, 0, {224, 224, 3}, 1000},
+    {"encoder-tiny", zoo_write_encoder, 2, {128, 1, 1}, 2},
+    {"encoder-small", zoo_write_encoder, 4, {128, 1, 1}, 2},
 };
 
-enum { NETWORKS = sizeof networks / sizeof networks[0] };
+enum { NETWORKS = sizeof networks / sizeof networks[0], USUAL_WORDS = 20000 };
 
 const char *net_zoo_name(int i)
 {
@@ -317,10 +320,17 @@ bool net_is_named(const char *model)
     return net_zoo_has(model) || ends_in_net(model);
 }
 
-void net_zoo_usual(const char *name, net_size *input, int64_t *classes)
+bool net_zoo_reads_text(const char *name)
+{
+    const int i = find(name);
+    return i < NETWORKS && networks[i].write == zoo_write_encoder;
+}
+
+void net_zoo_usual(const char *name, net_size *input, int64_t *words, int64_t *classes)
 {
     const int i = find(name);
     if (i < NETWORKS) {
+        *words = net_zoo_reads_text(name) ? USUAL_WORDS : 0;
         *input = networks[i].input;
         *classes = networks[i].classes;
     }

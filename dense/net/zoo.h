@@ -16,6 +16,7 @@
  *      densenet-121        G. Huang et al., CVPR 2017
  *      convnext-tiny       Z. Liu et al., CVPR 2022, without stochastic depth
  *      mlp                 two hidden layers
+ *      encoder-tiny, -small  on texts: A. Vaswani et al., NeurIPS 2017, of 2 or 4 layers
  */
 #pragma once
 
@@ -29,8 +30,10 @@ bool net_zoo_has(const char *name);
 bool net_is_named(const char *model);
 /* Whether `model` is the path of a description. */
 bool net_is_file(const char *model);
-/* The images and classes that it was made for; of other names: left as they are. */
-void net_zoo_usual(const char *name, net_size *input, int64_t *classes);
+/* Whether `name` is one of those on texts. */
+bool net_zoo_reads_text(const char *name);
+/* The images or texts, and classes, that it was made for; of other names: left as they are. words: 0 of images. */
+void net_zoo_usual(const char *name, net_size *input, int64_t *words, int64_t *classes);
 /* [out] net  free with net_destroy. WEFT_ERR_USAGE: no such name, with the nearest. */
 weft_status net_zoo(const char *name, network *net);
 /* A name of the zoo, or the path of a description. */

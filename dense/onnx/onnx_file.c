@@ -172,7 +172,8 @@ static void begin_weights(const onnx_tensor *tensor, protobuf *fields)
 }
 
 /* A value of the graph: a batch of any size, then these extents. */
-static void put_value(protobuf *graph, unsigned field, const char *name, const int64_t *extent, int extents)
+static void put_value(protobuf *graph, unsigned field, const char *name, const int64_t *extent, int extents,
+                      int element)
 {
     protobuf shape = {.size = 0}, tensor = {.size = 0}, type = {.size = 0}, value = {.size = 0};
     for (int i = -1; i < extents; ++i) {
@@ -185,7 +186,7 @@ static void put_value(protobuf *graph, unsigned field, const char *name, const i
         protobuf_message(&shape, SHAPE_DIM, &dim);
         protobuf_free(&dim);
     }
-    protobuf_int(&tensor, TENSOR_ELEMENT, FLOAT32);
+    protobuf_int(&tensor, TENSOR_ELEMENT, element);
     protobuf_message(&tensor, TENSOR_SHAPE, &shape);
     protobuf_message(&type, TYPE_TENSOR, &tensor);
     protobuf_text(&value, VALUE_NAME, name);
@@ -205,8 +206,12 @@ static weft_status begin_model(const onnx_file *file, const onnx_ends *ends, pro
     protobuf_join(&graph, &file->nodes);
     protobuf_text(&graph, GRAPH_NAME, ends->name);
     protobuf_join(&graph, &file->constants);
-    put_value(&graph, GRAPH_INPUT, ends->input, ends->in, 3);
-    put_value(&graph, GRAPH_OUTPUT, ends->output, &ends->out, 1);
+    if (ends->words) {
+        put_value(&graph, GRAPH_INPUT, ends->input, &ends->in[1], 1, INT64);
+    } else {
+        put_value(&graph, GRAPH_INPUT, ends->input, ends->in, 3, FLOAT32);
+    }
+    put_value(&graph, GRAPH_OUTPUT, ends->output, &ends->out, 1, FLOAT32);
     for (int i = 0; i < file->tensors && graph.status == WEFT_OK; ++i) {
         protobuf fields;
         begin_weights(&file->tensor[i], &fields);

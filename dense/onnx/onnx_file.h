@@ -8,6 +8,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "io/protobuf.h"
 
 enum { ONNX_NAME_BYTES = 192, ONNX_DIMS_MAX = 4, ONNX_INPUTS_MAX = 5 };
@@ -47,10 +49,11 @@ void onnx_constant_ints(onnx_file *file, const char *name, const int64_t *values
 /* Weights, whose values must live until the file is written. */
 void onnx_weights(onnx_file *file, const onnx_tensor *tensor);
 
-/* What the graph reads and gives, float32. */
+/* What the graph reads and gives, float32; a graph of texts reads [batch, in[1]] numbers of words, int64. */
 typedef struct onnx_ends {
     const char *name, *input, *output; /* of the graph; of the two tensors */
     int64_t in[3], out;                /* [batch, in[0], in[1], in[2]] and [batch, out] */
+    bool words;                        /* it reads texts */
     const char *note;                  /* for people */
 } onnx_ends;
 

@@ -2,6 +2,7 @@
 #include "dense/onnx/onnx_network.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 #include "dense/onnx/onnx_file.h"
@@ -71,13 +72,18 @@ static void reshape(translation *t, const net_layer *layer, const char *x, const
     run_2(t, "Reshape", x, integers(t, layer, part, shape, dims).text, y);
 }
 
+static void permute(translation *t, const char *x, const int64_t *order, int dims, const char *y)
+{
+    onnx_node node;
+    onnx_node_begin(&node, "Transpose", &x, 1, y);
+    onnx_node_ints(&node, "perm", order, dims);
+    onnx_node_end(&t->file, &node);
+}
+
 static void transpose(translation *t, const char *x, bool channels_last, const char *y)
 {
     static const int64_t order[2][4] = {{0, 3, 1, 2}, {0, 2, 3, 1}};
-    onnx_node node;
-    onnx_node_begin(&node, "Transpose", &x, 1, y);
-    onnx_node_ints(&node, "perm", order[channels_last], 4);
-    onnx_node_end(&t->file, &node);
+    permute(t, x, order[channels_last], 4, y);
 }
 
 /* ---- weights ---- */
@@ -89,7 +95,8 @@ static own_name weights(translation *t, const net_layer *layer, const char *part
     own_name name;
     int64_t elements = 1, held = 1;
     char stored[ONNX_NAME_BYTES];
-    snprintf(stored, sizeof stored, "%s%s%s", layer->name, part[0] != '\0' ? "." : "", part);
+    snprintf(stored, sizeof stored, "%s%s%s", layer->name, part[0] != '\0' ? net_parameter_point(layer->name) : "",
+             part);
     snprintf(name.text, sizeof name.text, "%s.%s", layer->name, part[0] != '\0' ? part : "factor");
     const train_weight *weight = weights_find(t->model->weights, stored);
     for (int i = 0; i < dims; ++i) {
@@ -103,7 +110,7 @@ static own_name weights(translation *t, const net_layer *layer, const char *part
             weft_fail(WEFT_ERR_DATA, "%s: tensor %s of %lld elements is %s: these are weights of another network",
                       t->model->net->name, stored, (long long)elements, weight == NULL ? "missing" : "of another size");
     }
-    if (t->status == WEFT_OK) {
+    if (t->status == WEFT_OK && weight != NULL) {
         snprintf(tensor.name, sizeof tensor.name, "%s", name.text);
         tensor.values = weight->values;
         onnx_weights(&t->file, &tensor);
@@ -300,6 +307,128 @@ static void put_gain(translation *t, const net_layer *layer, const char *x, cons
     run_2(t, "Mul", x, weights(t, layer, "", 3, each).text, y);
 }
 
+/* ---- texts ---- */
+
+/* Names of what is made of the words once. */
+#define TEXT_KEEPS  "/words/keeps"  /* 1 for a token, 0 behind the end of a text, [batch, 1, tokens, 1] */
+#define TEXT_LEAVES "/words/leaves" /* 0, and less than any score behind the end, [batch, 1, 1, tokens] */
+#define NO_SCORE    (-1e9F)
+
+static void cast(translation *t, const char *x, const char *y)
+{
+    enum { ONNX_FLOAT = 1 };
+    onnx_node node;
+    onnx_node_begin(&node, "Cast", &x, 1, y);
+    onnx_node_int(&node, "to", ONNX_FLOAT);
+    onnx_node_end(&t->file, &node);
+}
+
+/* The words, [batch, tokens], and where texts end. */
+static void put_words(translation *t)
+{
+    const int64_t tokens = net_pixels(t->model->net->input), zero = 0;
+    const int64_t columns[4] = {0, 1, tokens, 1}, rows[4] = {0, 1, 1, tokens};
+    const float none = NO_SCORE;
+    snprintf(t->input, sizeof t->input, "input");
+    onnx_constant_ints(&t->file, "/words/zero", &zero, 1);
+    onnx_constant_ints(&t->file, "/words/columns", columns, 4);
+    onnx_constant_ints(&t->file, "/words/rows", rows, 4);
+    onnx_constant_floats(&t->file, "/words/none", &none, 0, NULL);
+    run_2(t, "Greater", "input", "/words/zero", "/words/inside");
+    cast(t, "/words/inside", "/words/kept");
+    run_2(t, "Reshape", "/words/kept", "/words/columns", TEXT_KEEPS);
+    run_2(t, "Equal", "input", "/words/zero", "/words/outside");
+    cast(t, "/words/outside", "/words/left");
+    run_2(t, "Mul", "/words/left", "/words/none", "/words/scores");
+    run_2(t, "Reshape", "/words/scores", "/words/rows", TEXT_LEAVES);
+}
+
+static void put_embed(translation *t, const net_layer *layer, const char *x, const char *y)
+{
+    static const int64_t order[3] = {0, 2, 1};
+    const int64_t shape[2] = {layer->words, layer->out};
+    const int64_t four[4] = {0, layer->out, layer->size.height, layer->size.width};
+    const own_name rows = name_of(layer, "/rows"), turned = name_of(layer, "/turned");
+    run_2(t, "Gather", weights(t, layer, "weight", 2, shape).text, x, rows.text);
+    permute(t, rows.text, order, 3, turned.text);
+    reshape(t, layer, turned.text, four, 4, "/shape", y);
+}
+
+static void put_position(translation *t, const net_layer *layer, const char *x, const char *y)
+{
+    const int64_t shape[3] = {layer->size.height, layer->size.width, layer->size.channels};
+    const own_name rows = name_of(layer, "/rows"), moved = name_of(layer, "/moved");
+    transpose(t, x, true, rows.text);
+    run_2(t, "Add", rows.text, weights(t, layer, "", 3, shape).text, moved.text);
+    transpose(t, moved.text, false, y);
+}
+
+/* Queries, keys or values, the part-th of three, as [batch, heads, channels of a head, tokens]. */
+static own_name put_head(translation *t, const net_layer *layer, int part, const char *x)
+{
+    static const char *const parts[3][5] = {{"/q", "/q/from", "/q/to", "/q/axis", "/query"},
+                                            {"/k", "/k/from", "/k/to", "/k/axis", "/key"},
+                                            {"/v", "/v/from", "/v/to", "/v/axis", "/value"}};
+    const int64_t channels = layer->size.channels, from = part * channels, to = from + channels, axis = 1;
+    const int64_t heads[4] = {0, layer->groups, channels / layer->groups, net_pixels(layer->size)};
+    const own_name slice = name_of(layer, parts[part][0]), head = name_of(layer, parts[part][4]);
+    char shape[16];
+    onnx_node node;
+    onnx_node_begin(&node, "Slice",
+                    (const char *const[]){x, integers(t, layer, parts[part][1], &from, 1).text,
+                                          integers(t, layer, parts[part][2], &to, 1).text,
+                                          integers(t, layer, parts[part][3], &axis, 1).text},
+                    4, slice.text);
+    onnx_node_end(&t->file, &node);
+    snprintf(shape, sizeof shape, "%s/heads", parts[part][0]);
+    reshape(t, layer, slice.text, heads, 4, shape, head.text);
+    return head;
+}
+
+static void put_attention(translation *t, const net_layer *layer, const char *x, const char *y)
+{
+    static const int64_t order[4] = {0, 1, 3, 2};
+    const net_size size = layer->size;
+    const int64_t four[4] = {0, size.channels, size.height, size.width};
+    const own_name query = put_head(t, layer, 0, x), key = put_head(t, layer, 1, x), value = put_head(t, layer, 2, x);
+    const own_name turned = name_of(layer, "/turned"), product = name_of(layer, "/product");
+    const own_name scores = name_of(layer, "/scores"), left = name_of(layer, "/left");
+    const own_name shares = name_of(layer, "/shares"), of = name_of(layer, "/of"), heads = name_of(layer, "/all");
+    const bool text = t->model->net->words > 0;
+    const int64_t width = size.channels / layer->groups;
+    const char *masked = text ? left.text : scores.text;
+    onnx_node node;
+    permute(t, query.text, order, 4, turned.text);
+    run_2(t, "MatMul", turned.text, key.text, product.text);
+    run_2(t, "Mul", product.text,
+          constant(t, layer, "/scale", (float)(1.0 / sqrt((double)width))).text, scores.text);
+    if (text) {
+        run_2(t, "Add", scores.text, TEXT_LEAVES, left.text);
+    }
+    onnx_node_begin(&node, "Softmax", &masked, 1, shares.text);
+    onnx_node_int(&node, "axis", -1);
+    onnx_node_end(&t->file, &node);
+    permute(t, shares.text, order, 4, of.text);
+    run_2(t, "MatMul", value.text, of.text, heads.text);
+    reshape(t, layer, heads.text, four, 4, "/shape", y);
+}
+
+/* The mean of tokens is the mean of all places by the share of those that are tokens. */
+static void put_tokenmean(translation *t, const net_layer *layer, const char *x, const char *y)
+{
+    const own_name kept = name_of(layer, "/kept"), mean = name_of(layer, "/mean"), share = name_of(layer, "/share");
+    const own_name some = name_of(layer, "/some");
+    if (t->model->net->words == 0) {
+        run_1(t, "GlobalAveragePool", x, y);
+        return;
+    }
+    run_2(t, "Mul", x, TEXT_KEEPS, kept.text);
+    run_1(t, "GlobalAveragePool", kept.text, mean.text);
+    run_1(t, "GlobalAveragePool", TEXT_KEEPS, share.text);
+    run_2(t, "Max", share.text, constant(t, layer, "/least", 1e-9F).text, some.text);
+    run_2(t, "Div", mean.text, some.text, y);
+}
+
 static void put_layer(translation *t, const net_layer *layer, const char *x, const char *y)
 {
     switch (layer->kind) {
@@ -366,6 +495,18 @@ static void put_layer(translation *t, const net_layer *layer, const char *x, con
     case NET_GAIN:
         put_gain(t, layer, x, y);
         break;
+    case NET_EMBED:
+        put_embed(t, layer, x, y);
+        break;
+    case NET_POSITION:
+        put_position(t, layer, x, y);
+        break;
+    case NET_ATTENTION:
+        put_attention(t, layer, x, y);
+        break;
+    case NET_TOKENMEAN:
+        put_tokenmean(t, layer, x, y);
+        break;
     case NET_KINDS:
         assert(false);
         break;
@@ -391,7 +532,11 @@ static void put_moments(translation *t)
 static void put_layers(translation *t, const bool *needed)
 {
     const network *net = t->model->net;
-    put_moments(t);
+    if (net->words > 0) {
+        put_words(t);
+    } else {
+        put_moments(t);
+    }
     for (int i = 0; i < net->layers; ++i) {
         const net_layer *layer = &net->layer[i];
         if (needed[i]) {
@@ -414,14 +559,16 @@ weft_status onnx_network_write(const onnx_model *model, const char *path)
         put_layers(&t, needed);
         status = t.status;
     }
-    const onnx_ends ends = {.name = net->name,
-                            .input = "input",
-                            .output = "logits",
-                            .in = {net->input.channels, net->input.height, net->input.width},
-                            .out = net->classes,
-                            .note = model->mean != NULL
-                                        ? "input: pixels from 0 to 1, which are normalised here; output: logits"
-                                        : "input: pixels as the network was trained on; output: logits"};
+    const onnx_ends ends = {
+        .name = net->name,
+        .input = "input",
+        .output = "logits",
+        .in = {net->input.channels, net->input.height, net->input.width},
+        .out = net->classes,
+        .words = net->words > 0,
+        .note = net->words > 0        ? "input: numbers of words, 0 behind the end of a text; output: logits"
+                : model->mean != NULL ? "input: pixels from 0 to 1, which are normalised here; output: logits"
+                                      : "input: pixels as the network was trained on; output: logits"};
     status = status == WEFT_OK ? onnx_file_write(&t.file, &ends, path) : status;
     onnx_file_free(&t.file);
     weft_free(t.value);

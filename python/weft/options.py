@@ -25,20 +25,22 @@ class TrainOptions(TypedDict, total=False):
         has no such
     verify: default off
         check the checksums of every array before using it
-    recipe: one of auto, default, fast, few-labels, wide-features, kipf, gat-paper, reddit, ogbn-arxiv, ogbn-products, ogbn-proteins, ogbn-papers100m, images, trees, clicks; default auto
+    recipe: one of auto, default, fast, few-labels, wide-features, kipf, gat-paper, reddit, ogbn-arxiv, ogbn-products, ogbn-proteins, ogbn-papers100m, images, trees, clicks, texts; default auto
         a named set of defaults, below every other source (docs/recipes.md): default = none; auto chooses by the data;
         graphs: auto = few-labels where the graph has fewer than 100 training vertices a class, else wide-features
         where it has fewer than features, else default; fast = the same in 60 epochs, by second order; kipf = the
         published GCN of Kipf and Welling; gat-paper = the published GAT of Velickovic and others; reddit, ogbn-* =
         the published full-batch settings of these data sets; images: auto = images, for batches of 128 and less;
-        tables: auto = trees; tables of clicks: auto = clicks, few epochs of large batches
-    model: one of auto, sage, gcn, mlp, gat, gatv2, gin, sgc, lightgcn, lenet, resnet-9, resnet-20, resnet-32, resnet-44, resnet-56, resnet-18, resnet-50, wide-resnet-28-1, wide-resnet-28-2, wide-resnet-28-4, wide-resnet-28-8, wide-resnet-28-10, alexnet, vgg-11, vgg-16, mobilenet-v1, mobilenet-v2, densenet-121, convnext-tiny, trees, lr, fm, wide-deep, deepfm, dcn, dcn-v2, dlrm, xdeepfm, parts; default auto
+        tables: auto = trees; tables of clicks: auto = clicks, few epochs of large batches; texts: auto = texts, a few
+        epochs of AdamW
+    model: one of auto, sage, gcn, mlp, gat, gatv2, gin, sgc, lightgcn, lenet, resnet-9, resnet-20, resnet-32, resnet-44, resnet-56, resnet-18, resnet-50, wide-resnet-28-1, wide-resnet-28-2, wide-resnet-28-4, wide-resnet-28-8, wide-resnet-28-10, alexnet, vgg-11, vgg-16, mobilenet-v1, mobilenet-v2, densenet-121, convnext-tiny, trees, lr, fm, wide-deep, deepfm, dcn, dcn-v2, dlrm, xdeepfm, parts, encoder-tiny, encoder-small; default auto
         what is trained; auto chooses by the data; graphs: sage (auto), gcn, gat and gatv2 (attention), gin (sums and
         networks of two layers), sgc (hops and one linear map), lightgcn (mean of hops), or mlp (no graph); images:
         lenet, mlp, resnet-20, -32, -44, -56, -9, -18, -50, wide-resnet-28-K, alexnet, vgg-11, -16, mobilenet-v1, -v2,
         densenet-121, convnext-tiny, or a network of your own (docs/networks.md); auto by their size; tables: trees,
         boosted one an epoch; tables of clicks: lr, fm, wide-deep, deepfm, dcn, dcn-v2, dlrm, xdeepfm, parts of your
-        own choice (--click-parts), or a file of layers, my.net
+        own choice (--click-parts), or a file of layers, my.net; texts: encoder-tiny, encoder-small, or a network of
+        your own, my.net (docs/networks.md)
     batch_size: 1 to 1000000000; default 128
         samples of a step, over all ranks together
     shard_by: default random
@@ -657,6 +659,16 @@ class TrainOptions(TypedDict, total=False):
     click_columns: default none
         names of the columns of ids and of numbers, with commas between them, in the order of the model, which keeps
         them; without it all columns but the target
+    text_column: default none
+        column of the texts that a network reads, by its name or number; without this, for a network on texts, a
+        column named text
+    text_length: 0 to 4096; default 0
+        words of a text that are read, from its beginning; 0: as many as the longest training text has, at most 256
+    vocabulary: 1 to 1000000; default 20000
+        the N words that training texts have most often get rows of their own; all others share one
+    words: default none
+        the words that have rows, with blanks between them, in their order; those of the training texts where this is
+        empty, which run folders, checkpoints and weft export keep
     """
     verbose: bool
     config: str
@@ -901,3 +913,7 @@ class TrainOptions(TypedDict, total=False):
     hash_bits: int
     numbers: Union[str, bool]
     click_columns: str
+    text_column: str
+    text_length: int
+    vocabulary: int
+    words: str

@@ -111,7 +111,7 @@ complete_words() {
 [ "$(complete_words weft train --hid)" = --hidden ] || fail "completion of --hid"
 [ "$(complete_words weft train --model gc)" = gcn ] || fail "completion of --model gc"
 [ "$(complete_words weft train --model = gc)" = gcn ] || fail "completion of --model=gc"
-[ "$(complete_words weft train --model = | wc -l)" -eq 39 ] || fail "completion of --model="
+[ "$(complete_words weft train --model = | wc -l)" -eq 41 ] || fail "completion of --model="
 [ "$(cd "$work" && complete_words weft train --config a.c)" = a.conf ] || fail "completion of a path"
 [ -z "$(complete_words weft partition --epo)" ] || fail "completion offers an option of another command"
 

@@ -91,6 +91,43 @@ same rest --model rest.net
 same lenet --model lenet
 same resnet-20 --model resnet-20
 same mobilenet-v2 --model mobilenet-v2
+# ---- texts: numbers of words, 0 behind the end ----
+"$python" - <<'MAKE'
+import random
+random.seed(4)
+with open("texts.csv", "w") as out:
+    out.write("text,label\n")
+    for i in range(60):
+        words = [random.choice("abcdefgh") for _ in range(random.randint(1, 11))]
+        out.write(" ".join(words + ["xy"[i % 2]]) + f",{'no' if i % 2 else 'yes'}\n")
+MAKE
+"$weft" train --data texts.csv --model encoder-tiny --epochs 2 --threads 1 --pin off --quiet --run-dir run-texts >out 2>err ||
+    fail "texts: $(cat err)"
+"$weft" export run-texts --out texts.onnx --quiet >out 2>err || fail "texts: $(cat err)"
+"$weft" predict run-texts texts.csv --threads 1 --pin off --out answers-texts --quiet >out 2>err || fail "texts: $(cat err)"
+"$python" - <<'CHECK' || fail "texts: ONNX Runtime gives other logits"
+import csv
+import json
+import sys
+import numpy as np
+import onnx
+import onnxruntime
+onnx.checker.check_model(onnx.load("texts.onnx"), full_check=True)
+session = onnxruntime.InferenceSession("texts.onnx", providers=["CPUExecutionProvider"])
+found = [value for key, value in json.load(open("run-texts/run.json"))["options"].items() if key == "words"]
+words = (found[0]["value"] if isinstance(found[0], dict) else found[0]).split()
+length = session.get_inputs()[0].shape[1]
+ids = np.zeros((60, length), np.int64)
+for row, line in zip(ids, csv.DictReader(open("texts.csv"))):
+    of = [words.index(word) + 2 if word in words else 1 for word in line["text"].split()][:length]
+    row[: len(of)] = of
+logits = session.run(["logits"], {"input": ids})[0].astype(np.float64)
+logs = logits - logits.max(1, keepdims=True)
+logs -= np.log(np.exp(logs).sum(1, keepdims=True))
+off = np.abs(logs - np.log(np.load("answers-texts/probabilities.npy").astype(np.float64))).max()
+print(f"texts: {off:.2g} off, deviation {logits.std():.2g}")
+sys.exit(not (off <= 1e-5 * max(1.0, logits.std()) and logits.std() > 1e-3))
+CHECK
 for name in ${ONNX_MORE-}; do
     same "$name" --model "$name"
 done

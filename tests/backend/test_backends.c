@@ -19,6 +19,7 @@
 #include "backend/gemm_cases.h"
 #include "backend/image_cases.h"
 #include "backend/pack_cases.h"
+#include "backend/token_cases.h"
 #include "base/philox.h"
 
 /* ---- dense ---------------------------------------------------------------------------------------------------- */
@@ -552,6 +553,9 @@ static const struct test_case {
     {"heads", case_heads, WHOLE, HAL_OP_head_dot},
     {"curve", case_curve, VALUE, HAL_OP_curve_forward},
     {"gate", case_gate, VALUE, HAL_OP_gate_backward},
+    {"attend", case_attend, VALUE, HAL_OP_attend_backward},
+    {"embed", case_embed, VALUE, HAL_OP_lookup_backward},
+    {"token_mean", case_token_mean, VALUE, HAL_OP_token_mean_backward},
     {"elu", case_elu, WHOLE, HAL_OP_elu_forward},
     {"gemm", case_gemm, DATA, HAL_OP_gemm},
     {"gemm_gradient", case_gemm_gradient, DATA, HAL_OP_gemm},

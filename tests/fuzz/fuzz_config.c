@@ -8,6 +8,7 @@
 
 #include "app/clicks/options/clicks_options.h"
 #include "app/dense/options/dense_options.h"
+#include "app/dense/options/text_options.h"
 #include "app/gnn/options/gnn_options.h"
 #include "app/options/app_options.h"
 #include "app/trees/options/trees_options.h"
@@ -21,7 +22,7 @@ static option_catalog catalog = {
 static void assemble(void)
 {
     const option_table *const tables[] = {&app_option_table, &gnn_option_table, &dense_option_table,
-                                          &trees_option_table, &clicks_option_table};
+                                          &trees_option_table, &clicks_option_table, &text_option_table};
     if (catalog.count == 0 && option_assemble(&catalog, tables, sizeof tables / sizeof *tables) != WEFT_OK) {
         abort();
     }

@@ -6,7 +6,8 @@
 
 Ten steps in float64 as make_golden_dense.py makes them, at a tenth of its rate, whose rule() gives pixels, labels and first weights; without
 dropout and stochastic depth. Networks come from torchvision with its names, mobilenet-v1 with those of timm from this
-script, as does words.net, written out with torch.nn.functional. Images are 32 x 32, those of words.net 16 x 16.
+script, as does words.net, written out with torch.nn.functional; encoder-small is PyTorch's TransformerEncoder. Images are 32 x 32, those of
+words.net 16 x 16, texts 24 of 50 words.
 
     logits, loss   as in dense-*.npz
     names          [n] FNV-1a of each tensor's name: parameters in the order of layers, then means and variances
@@ -24,6 +25,7 @@ from torch import nn
 from make_golden_dense import CLASSES, DECAY, HERE, IMAGES, MOMENTUM, STEPS, rule
 
 SAMPLES, LR = 4, 1e-4
+WORDS, LENGTH = 50, 24
 
 
 def batch(step, size):
@@ -99,6 +101,33 @@ class Words(nn.Module):
         return torch.sigmoid(self.out(F.silu(self.fc(x))))
 
 
+class Encoder(nn.Module):
+    """PyTorch's own encoder over texts of WORDS words, and the mean over a text's tokens."""
+
+    def __init__(self):
+        super().__init__()
+        layer = nn.TransformerEncoderLayer(128, 4, 512, dropout=0.0, activation="gelu", batch_first=True, norm_first=True)
+        self.embedding, self.position = nn.Embedding(WORDS, 128, padding_idx=0), nn.Parameter(torch.zeros(LENGTH, 128))
+        self.encoder = nn.TransformerEncoder(layer, 4, nn.LayerNorm(128), enable_nested_tensor=False)
+        self.classifier = nn.Linear(128, CLASSES)
+
+    def forward(self, ids):
+        inside = (ids > 0).unsqueeze(-1)
+        x = self.encoder(self.embedding(ids) + self.position, src_key_padding_mask=ids == 0)
+        return self.classifier((x * inside).sum(1) / inside.sum(1))
+
+
+def texts(step):
+    """The label's word, and then others up to the text's end, by the rule."""
+    drawn = (rule(1000 + step, IMAGES * LENGTH).reshape(IMAGES, LENGTH) + 1.0) / 2.0
+    ids = (1 + np.floor(drawn * (WORDS - 1))).astype(np.int64)
+    labels = (np.arange(IMAGES) * 7 + step * 3) % CLASSES
+    ids[:, 0] = labels + 1
+    for n in range(IMAGES):
+        ids[n, 5 + (3 * n + step) % (LENGTH - 4) :] = 0
+    return torch.tensor(ids), torch.tensor(labels)
+
+
 def torchvision_net(name, **options):
     import torchvision
 
@@ -119,6 +148,7 @@ NETS = {
     "mobilenet-v1": (MobilenetV1, 32),
     "mobilenet-v2": (lambda: torchvision_net("mobilenet_v2", dropout=0.0), 32),
     "densenet-121": (lambda: torchvision_net("densenet121"), 32),
+    "encoder-small": (Encoder, LENGTH),
     "convnext-tiny": (lambda: torchvision_net("convnext_tiny", stochastic_depth_prob=0.0), 32),
 }
 
@@ -126,6 +156,13 @@ NETS = {
 def in_order(net):
     """Parameters by name in the order of layers: a factor of channels stands behind its block."""
     items, order = list(net.named_parameters()), []
+    if isinstance(net, Encoder):
+        parts = ["norm1", "self_attn.in_proj_", "self_attn.out_proj", "norm2", "linear1", "linear2"]
+        wanted = ["embedding.weight", "position"] + [f"encoder.layers.{i}.{part}{'' if part.endswith('_') else '.'}{kind}"
+                  for i in range(4) for part in parts for kind in ("weight", "bias")]
+        wanted += ["encoder.norm.weight", "encoder.norm.bias", "classifier.weight", "classifier.bias"]
+        assert sorted(wanted) == sorted(name for name, _ in items)
+        return [(name, dict(items)[name]) for name in wanted]
     waiting = None
     for name, value in items:
         if waiting and not name.startswith(waiting[0].rsplit(".", 1)[0] + "."):
@@ -154,7 +191,7 @@ def draw(parameters):
 def train(net, parameters, size):
     velocity, losses, first = {}, [], None
     for step in range(STEPS):
-        pixels, labels = batch(step, size)
+        pixels, labels = texts(step) if isinstance(net, Encoder) else batch(step, size)
         logits = net(pixels)
         loss = F.cross_entropy(logits, labels)
         first = logits.detach().numpy() if first is None else first
@@ -162,7 +199,8 @@ def train(net, parameters, size):
         gradients = torch.autograd.grad(loss, [value for _, value in parameters])
         with torch.no_grad():
             for (name, value), g in zip(parameters, gradients):
-                g = g + DECAY * value if value.dim() in (2, 4) else g
+                free = name in ("embedding.weight", "position")
+                g = g + DECAY * value if value.dim() in (2, 4) and not free else g
                 v = velocity[name] = MOMENTUM * velocity[name] + g if name in velocity else g.clone()
                 value -= LR * (g + MOMENTUM * v)
     return first, losses

@@ -37,6 +37,7 @@ static inline double rule(uint32_t stream, uint64_t at)
 typedef struct golden {
     const char *name; /* of the zoo, or a path that ends in .net; dropout is left out */
     net_size size;
+    int64_t words; /* of texts; 0: images */
     const char *backend;
     weft_dtype dtype;
     weft_dtype narrow; /* type of the values, where it is a shorter one */
@@ -142,6 +143,7 @@ static inline weft_status trainee_open(weft_comm *comm, const golden *g, trainee
     for (int i = 0; i < t->net.layers; ++i) {
         t->net.layer[i].value = t->net.layer[i].kind == NET_DROPOUT ? 0.0 : t->net.layer[i].value;
     }
+    t->net.words = g->words;
     WEFT_TRY(net_fit(&t->net, g->size, CLASSES));
     const dense_config config = {.net = &t->net,
                                  .norm = NORM_BATCH,
@@ -174,11 +176,19 @@ static inline void trainee_close(trainee *t)
     weft_hal_close(t->hal);
 }
 
+/* Word `at` of a text: its label's, and then others up to its end. */
+static inline double word_at(const golden *g, int step, int64_t text, int64_t label, int64_t at)
+{
+    const int64_t length = g->size.height, end = 5 + (3 * text + step) % (length - 4);
+    const double drawn = (rule((uint32_t)(1000 + step), (uint64_t)(text * length + at)) + 1.0) / 2.0;
+    return at >= end ? 0.0 : at == 0 ? (double)(label + 1) : 1.0 + floor(drawn * (double)(g->words - 1));
+}
+
 /* This rank's share of the batch of a step. */
 static inline weft_status fill(const golden *g, trainee *t, int step)
 {
     const int64_t size = g->size.height;
-    const int64_t each = size * size * g->size.channels;
+    const int64_t each = size * g->size.width * g->size.channels;
     int32_t label[IMAGES];
     int64_t id[IMAGES];
     double *pixels = NULL;
@@ -188,6 +198,10 @@ static inline weft_status fill(const golden *g, trainee *t, int step)
         id[n] = image;
         label[n] = (int32_t)((image * 7 + step * 3) % CLASSES);
         for (int64_t i = 0; i < each; ++i) {
+            if (g->words > 0) {
+                pixels[n * each + i] = word_at(g, step, image, label[n], i);
+                continue;
+            }
             const int64_t row = i / (size * g->size.channels);
             const bool stripe = row >= 2 * label[n] && row < 2 * label[n] + 3;
             pixels[n * each + i] = rule((uint32_t)(1000 + step), (uint64_t)(image * each + i)) + (stripe ? 1.0 : 0.0);

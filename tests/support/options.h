@@ -3,6 +3,7 @@
 
 #include "app/clicks/options/clicks_options.h"
 #include "app/dense/options/dense_options.h"
+#include "app/dense/options/text_options.h"
 #include "app/gnn/options/gnn_options.h"
 #include "app/options/app_options.h"
 #include "app/trees/options/trees_options.h"

@@ -226,6 +226,9 @@ static inline bool tap_is_weight(const param_entry *entry)
 {
     static const char *const ends[] = {".weight", ".self", ".neigh", ".source", ".target"};
     const char *dot = strrchr(entry->name, '.');
+    if (strncmp(entry->name, "embed", 5) == 0) {
+        return false; /* an embedding picks rows, and multiplies none */
+    }
     for (size_t i = 0; dot != NULL && entry->rank >= 2 && i < sizeof ends / sizeof *ends; ++i) {
         if (strcmp(dot, ends[i]) == 0) {
             return true;

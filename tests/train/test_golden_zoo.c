@@ -102,6 +102,63 @@ static void test_words(void **state)
     }
 }
 
+/* Steps of so many ranks end where those of one do. */
+static void check_ranks(golden *one, const int *ranks, size_t runs)
+{
+    ASSERT_OK(comm_thread_run(1, run_rank, one));
+    for (size_t r = 0; r < runs; ++r) {
+        golden many = *one;
+        many.value = NULL;
+        many.entry = NULL;
+        ASSERT_OK(comm_thread_run(ranks[r], run_rank, &many));
+        for (int step = 0; step < STEPS; ++step) {
+            ASSERT_NEAR(many.loss[step], one->loss[step], 1e-5 * one->loss[step]);
+        }
+        for (int64_t i = 0; i < one->elements; ++i) {
+            ASSERT_NEAR(many.value[i], one->value[i], 1e-5);
+        }
+        release(&many);
+    }
+    release(one);
+}
+
+/* PyTorch's TransformerEncoder, with texts of different lengths. */
+static void test_encoder(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *backend;
+        weft_dtype dtype, narrow;
+        double tolerance;
+    } runs[] = {{"cpu", WEFT_DTYPE_F32, WEFT_DTYPE_F32, 1e-5}, {"cpu", WEFT_DTYPE_F32, WEFT_DTYPE_BF16, 3e-2}};
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; ++i) {
+        golden g = {.name = "encoder-small",
+                    .size = {24, 1, 1},
+                    .words = 50,
+                    .backend = runs[i].backend,
+                    .dtype = runs[i].dtype,
+                    .narrow = runs[i].narrow,
+                    .tolerance = runs[i].tolerance,
+                    .of_weights = runs[i].tolerance};
+        against_pytorch(WEFT_SOURCE_DIR "/tests/golden/zoo-encoder-small.npz", &g, STEPS);
+    }
+}
+
+/* Ranks with equal shares, and with unequal ones. */
+static void test_encoder_ranks(void **state)
+{
+    (void)state;
+    static const int ranks[] = {2, 4, 17};
+    golden one = {.name = "encoder-small",
+                  .size = {24, 1, 1},
+                  .words = 50,
+                  .backend = "cpu",
+                  .dtype = WEFT_DTYPE_F32,
+                  .steps = STEPS,
+                  .sync = sync_options_default()};
+    check_ranks(&one, ranks, sizeof ranks / sizeof *ranks);
+}
+
 /* Batch norms of so few pixels magnify roundings: PyTorch in float32 is 4.1e-3 off its own losses in float64 on ten
  * steps of mobilenet-v1. Of such networks the first loss is compared, and gradients in float64 (test_first_steps). */
 static void test_zoo(void **state)
@@ -150,26 +207,13 @@ static void test_ranks(void **state)
                   .dtype = WEFT_DTYPE_F32,
                   .steps = STEPS,
                   .sync = sync_options_default()};
-    ASSERT_OK(comm_thread_run(1, run_rank, &one));
-    for (size_t r = 0; r < sizeof ranks / sizeof *ranks; ++r) {
-        golden many = one;
-        many.value = NULL;
-        many.entry = NULL;
-        ASSERT_OK(comm_thread_run(ranks[r], run_rank, &many));
-        for (int step = 0; step < STEPS; ++step) {
-            ASSERT_NEAR(many.loss[step], one.loss[step], 1e-5 * one.loss[step]);
-        }
-        for (int64_t i = 0; i < one.elements; ++i) {
-            ASSERT_NEAR(many.value[i], one.value[i], 1e-5);
-        }
-        release(&many);
-    }
-    release(&one);
+    check_ranks(&one, ranks, sizeof ranks / sizeof *ranks);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_words), cmocka_unit_test(test_ranks),
-                                       cmocka_unit_test(test_zoo), cmocka_unit_test(test_first_steps)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_words),   cmocka_unit_test(test_ranks),
+                                       cmocka_unit_test(test_zoo),     cmocka_unit_test(test_first_steps),
+                                       cmocka_unit_test(test_encoder), cmocka_unit_test(test_encoder_ranks)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

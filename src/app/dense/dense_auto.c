@@ -65,7 +65,8 @@ static weft_status check_file(const network *net, const image_set *set, const we
     }
     WEFT_TRY(WEFT_NEW(&fitted.layer, net->layers, WEFT_MEM_WORKSPACE));
     memcpy(fitted.layer, net->layer, (size_t)net->layers * sizeof *net->layer);
-    weft_status status = net_fit(&fitted, (net_size){set->height, set->width, set->channels}, set->classes);
+    fitted.words = set->words;
+    weft_status status = net_fit(&fitted, (net_size){set->height, set->width, image_set_channels(set)}, set->classes);
     weft_free(fitted.layer);
     return status;
 }
@@ -268,7 +269,7 @@ static weft_status read_moments(const weft_options *options, bool trained, augme
 {
     const char *text = option_text(options, OPT_IMAGE_MOMENTS);
     const int64_t means = dense_means_of(options);
-    const bool fits = means == a->channels || strchr(text, '/') == NULL;
+    const bool fits = means == augment_channels(a) || strchr(text, '/') == NULL;
     WEFT_CHECK(
         fits || !trained, WEFT_ERR_USAGE,
         "the model was trained on images of %lld channel(s) (%s %s), and these have %lld: give images of as many, "
@@ -291,6 +292,7 @@ weft_status dense_augment_of(const image_set *set, const weft_options *options, 
                    .channels = set->channels,
                    .crop_height = set->height,
                    .crop_width = set->width,
+                   .numbers = set->words > 0,
                    .erase = (float)option_real(options, OPT_RANDOM_ERASE)};
     if (kind == DENSE_AUGMENT_SHIFT || kind == DENSE_AUGMENT_FLIP || kind == DENSE_AUGMENT_CUTOUT) {
         a->pad = set->height / 8;

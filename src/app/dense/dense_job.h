@@ -3,6 +3,7 @@
 
 #include "app/dense/dense_workload.h"
 #include "app/dense/options/dense_options.h"
+#include "app/dense/options/text_options.h"
 #include "base/number.h"
 #include "dense/data/augment.h"
 #include "dense/engine/dense_model.h"
@@ -66,9 +67,20 @@ int64_t dense_means_of(const weft_options *options);
 weft_status dense_check_moments(const weft_options *options);
 /* mean and deviation: [dense_means_of], of --image-moments that dense_check_moments takes and that is not "auto". */
 void dense_moments_of(const weft_options *options, float *mean, float *deviation);
+/* Numbers that the words of the options have, --words; 0: there are none, the network is one on images. */
+int64_t dense_words_of(const weft_options *options);
 /* What images go through, after that. trained: the moments are a trained model's. WEFT_ERR_USAGE: moments that are
  * none, or of other channels. */
 weft_status dense_augment_of(const image_set *set, const weft_options *options, bool trained, augment *a);
+
+/* See workload_ops; in app/dense/dense_workload.c. */
+void dense_count_classes(const workload *work, int64_t *rows);
+weft_status dense_relabel(workload *work, const int32_t *class_of, int64_t classes, char *const *names);
+weft_status dense_adopt(const app_context *context, const checkpoint *ck);
+void dense_unbuild(workload *work);
+void dense_end(workload *work);
+/* The classes of an open set become the workload's. */
+void dense_note_classes(workload *work);
 
 /* See workload_ops; in app/dense/dense_describe.c. */
 void dense_data_facts(const workload *work, fact_list *list);

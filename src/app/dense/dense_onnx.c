@@ -15,6 +15,7 @@ static weft_status fit_network(const saved_model *model, network *net, float *me
     WEFT_TRY(dense_check_moments(known));
     WEFT_TRY(dense_size_of(known, &size.height, &size.width));
     WEFT_TRY(dense_open_network(known, net));
+    net->words = dense_words_of(known);
     WEFT_TRY(net_fit(net, size, model->outputs));
     dense_moments_of(known, mean, deviation);
     return WEFT_OK;

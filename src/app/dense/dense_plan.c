@@ -187,7 +187,8 @@ weft_status dense_plan(workload *work, const char *folder, int64_t outputs)
     work->outputs = work->labelled ? set->classes : outputs;
     WEFT_TRY(dense_augment_of(set, o, outputs > 0, &job->augment));
     WEFT_TRY(comm_agree(context->comm, dense_open_network(o, &job->net)));
-    WEFT_TRY(net_fit(&job->net, (net_size){set->height, set->width, set->channels}, work->outputs));
+    job->net.words = set->words;
+    WEFT_TRY(net_fit(&job->net, (net_size){set->height, set->width, image_set_channels(set)}, work->outputs));
     weft_dtype values;
     WEFT_TRY(precision_of(context, &values));
     WEFT_TRY(outputs == 0 ? dense_deal(work) : WEFT_OK);
@@ -201,7 +202,7 @@ weft_status dense_plan(workload *work, const char *folder, int64_t outputs)
                        .training = outputs == 0,
                        .values = values,
                        .winograd = option_choice(o, OPT_CONVOLUTION) != DENSE_CONVOLUTION_DIRECT};
-    work->inputs = set->channels;
+    work->inputs = image_set_channels(set);
     work->shares[0] = job->batches.deal != NULL ? batch_deal_size(&job->deal, comm_rank(context->comm))
                                                 : batch_order_share(set->count[IMAGE_TRAIN], set->count[IMAGE_TRAIN], 0,
                                                                     comm_size(context->comm), comm_rank(context->comm))

@@ -70,6 +70,7 @@ static weft_status fit_described(const saved_model *model, network *net, int64_t
         return WEFT_OK;
     }
     WEFT_TRY(dense_size_of(model->known, &size.height, &size.width));
+    net->words = dense_words_of(model->known);
     return blame_file(model, net_fit(net, size, outputs));
 }
 

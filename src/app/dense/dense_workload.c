@@ -9,6 +9,7 @@
 #include "app/dense/convert/convert_images.h"
 #include "app/dense/dense_job.h"
 #include "app/dense/info/info_images.h"
+#include "app/dense/text_workload.h"
 #include "app/setup/layer_setup.h"
 #include "app/setup/second_setup.h"
 #include "base/log.h"
@@ -22,10 +23,13 @@ static workload_claims dense_claims(const weft_options *options)
     /* A trained model's record says what its images were normalised by. */
     const bool trained = data[0] == '\0' && !option_is_auto(options, OPT_IMAGE_MOMENTS);
     return (workload_claims){
-        .model = net_is_named(model)          ? CLAIM_CERTAIN
+        .model = dense_reads_text(options)    ? CLAIM_NO
+                 : net_is_named(model)        ? CLAIM_CERTAIN
                  : strcmp(model, "auto") == 0 ? CLAIM_POSSIBLE
                                               : CLAIM_NO,
-        .data = trained || image_set_looks_like(data) ? CLAIM_CERTAIN : CLAIM_NO,
+        .data = dense_reads_text(options)               ? CLAIM_NO
+                : trained || image_set_looks_like(data) ? CLAIM_CERTAIN
+                                                        : CLAIM_NO,
     };
 }
 
@@ -61,7 +65,7 @@ static const char *folder_of(const char *text)
     return text[0] != '\0' ? text : NULL;
 }
 
-static void note_classes(workload *work)
+void dense_note_classes(workload *work)
 {
     const image_set *set = ((const dense_job *)work->self)->set;
     work->labelled = set->classes > 0;
@@ -92,7 +96,7 @@ static void describe_set(workload *work)
     memcpy(work->hash, set->hash, sizeof work->hash);
     work->malformed = set->malformed;
     work->test_cure = test_cure_of(set);
-    note_classes(work);
+    dense_note_classes(work);
     if (set->classes == 0) {
         log_info("%s: %lld images of %lld x %lld x %lld, without classes", set->name, (long long)count[IMAGE_TEST],
                  (long long)set->height, (long long)set->width, (long long)set->channels);
@@ -158,16 +162,16 @@ static weft_status dense_open(workload *work, const char *folder)
     return WEFT_OK;
 }
 
-static void dense_count_classes(const workload *work, int64_t *rows)
+void dense_count_classes(const workload *work, int64_t *rows)
 {
     image_set_count_classes(((const dense_job *)work->self)->set, rows);
 }
 
-static weft_status dense_relabel(workload *work, const int32_t *class_of, int64_t classes, char *const *names)
+weft_status dense_relabel(workload *work, const int32_t *class_of, int64_t classes, char *const *names)
 {
     dense_job *job = work->self;
     WEFT_TRY(image_set_relabel(job->set, class_of, classes, names));
-    note_classes(work);
+    dense_note_classes(work);
     return WEFT_OK;
 }
 
@@ -189,7 +193,7 @@ static weft_status dense_decide(workload *work, weft_options *options, bool trai
     return WEFT_OK;
 }
 
-static void dense_unbuild(workload *work)
+void dense_unbuild(workload *work)
 {
     dense_job *job = work->self;
     dense_job left = {.set = job->set, .channels = job->channels, .used = image_set_use(job->set)};
@@ -216,7 +220,7 @@ static bool dense_needs_other_data(const workload *work, option_id id)
     return option_id_listed(of_set, id) || (id == OPT_SEED && draws);
 }
 
-static void dense_end(workload *work)
+void dense_end(workload *work)
 {
     dense_job *job = work->self;
     if (job->set != NULL) {
@@ -225,7 +229,7 @@ static void dense_end(workload *work)
     image_set_close(job->set);
 }
 
-static weft_status dense_adopt(const app_context *context, const checkpoint *ck)
+weft_status dense_adopt(const app_context *context, const checkpoint *ck)
 {
     WEFT_TRY(second_setup_adopt(context, ck));
     return app_adopt_layers(context, ck, OPT_NETWORK);

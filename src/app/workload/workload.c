@@ -13,7 +13,7 @@
 /* The surest claim of the model counts first, the surest claim of the data among those. */
 static int weight_of(const workload_claims *claims)
 {
-    return 3 * (int)claims->model + (int)claims->data;
+    return (CLAIM_NAMED + 1) * (int)claims->model + (int)claims->data;
 }
 
 const workload_ops *workload_of(const weft_options *options)

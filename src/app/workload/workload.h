@@ -61,8 +61,8 @@ typedef struct train_habits {
     bool old_gradients; /* gradients of earlier epochs are used */
 } train_habits;
 
-/* How surely a kind of workload recognises something as its own. */
-typedef enum workload_claim { CLAIM_NO, CLAIM_POSSIBLE, CLAIM_CERTAIN } workload_claim;
+/* How surely a kind of workload recognises something as its own; named: by an option that only this kind has. */
+typedef enum workload_claim { CLAIM_NO, CLAIM_POSSIBLE, CLAIM_CERTAIN, CLAIM_NAMED } workload_claim;
 
 typedef struct workload_claims {
     workload_claim model; /* of --model: its words are certain, "auto" is possible */

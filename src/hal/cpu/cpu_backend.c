@@ -158,7 +158,7 @@ static void fill_ops(weft_hal *hal)
     cpu_gemm_op(&state->own);
     cpu_dense_ops(&state->own);
     cpu_nn_ops(&state->own);
-    cpu_group_norm_ops(&state->own);
+    cpu_token_ops(&state->own);
     cpu_attention_ops(&state->own);
     cpu_pool_ops(&state->own);
     cpu_max_ops(&state->own);

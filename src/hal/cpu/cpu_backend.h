@@ -94,7 +94,7 @@ weft_status cpu_winograd_backward_weights(weft_hal *hal, const hal_conv_shape *s
 
 void cpu_dense_ops(hal_ops *ops);
 void cpu_nn_ops(hal_ops *ops);
-void cpu_group_norm_ops(hal_ops *ops);
+void cpu_token_ops(hal_ops *ops);
 void cpu_attention_ops(hal_ops *ops);
 void cpu_pool_ops(hal_ops *ops);
 void cpu_max_ops(hal_ops *ops);

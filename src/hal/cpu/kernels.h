@@ -191,6 +191,11 @@ typedef struct cpu_kernels {
     const cpu_pair_row_kernels *pair_rows;
     const cpu_winograd_kernels *winograd_f32, *winograd_bf16;
 
+    /* shares of attention over tokens: every row becomes its softmax; gradients of shares become those of what it read,
+     * times scale */
+    void (*softmax_rows)(int64_t m, int64_t n, float *x, int64_t ldx);
+    void (*softmax_slopes)(int64_t m, int64_t n, const float *share, int64_t lds, float scale, float *dx, int64_t lddx);
+
     void (*elu_forward)(int64_t m, int64_t n, const float *x, int64_t ldx, float *y, int64_t ldy);
     void (*elu_backward)(int64_t m, int64_t n, const float *dy, int64_t lddy, const float *y, int64_t ldy, float keep,
                          float *dx, int64_t lddx);

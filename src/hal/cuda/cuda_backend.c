@@ -201,6 +201,9 @@ static size_t kernel_scratch(const weft_hal *hal, const hal_scratch_shape *s)
         return cuda_scratch_loss(s->rows);
     case HAL_OP_attention_backward_sources:
         return cuda_scratch_attention(s->rows, s->heads, s->dtype);
+    case HAL_OP_attend_forward:
+    case HAL_OP_attend_backward:
+        return cuda_scratch_attend(s->rows, s->heads, s->terms, s->dtype);
     case HAL_OP_dynamic_backward_sources:
         return cuda_scratch_dynamic(s->rows, s->heads, s->dtype);
     case HAL_OP_spmm_run:

@@ -29,6 +29,7 @@ typedef struct choice {
     LISTED_##type(id, choices)
 #include "app/clicks/options/clicks_table.def"
 #include "app/dense/options/dense_table.def"
+#include "app/dense/options/text_table.def"
 #include "app/gnn/options/gnn_table.def"
 #include "app/options/app_options.def"
 #include "app/trees/options/trees_table.def"
@@ -52,6 +53,10 @@ static const choice *const listed[][OPTION_TABLE_ROWS] = {
     [TREES_TABLE] =
         {
 #include "app/trees/options/trees_table.def"
+        },
+    [TEXT_TABLE] =
+        {
+#include "app/dense/options/text_table.def"
         },
     [CLICKS_TABLE] =
         {

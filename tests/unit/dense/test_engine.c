@@ -11,7 +11,7 @@
 #include "support/tap_sums.h"
 #include "support/test.h"
 
-enum { MOST_IMAGES = 16, CLASSES = 3 };
+enum { MOST_IMAGES = 16, CLASSES = 3, TEXT_WORDS = 9 };
 
 typedef struct bench_case {
     const char *what, *text; /* without a text `what` is a name of the zoo */
@@ -81,6 +81,7 @@ static weft_status bench_open_with(bench *b, weft_comm *comm, const char *backen
     WEFT_TRY(weft_hal_open(test_device(backend), 1, &b->hal));
     b->hal->image.conv_norms = convs->norms != NULL ? convs->norms : b->hal->image.conv_norms;
     WEFT_TRY(c->text != NULL ? net_parse(c->text, "test", &b->net) : net_zoo(c->what, &b->net));
+    b->net.words = c->text != NULL && strstr(c->text, "embed words") != NULL ? TEXT_WORDS : 0;
     WEFT_TRY(net_fit(&b->net, c->size, CLASSES));
     const dense_config config = {.net = &b->net,
                                  .norm = NORM_BATCH,
@@ -112,6 +113,12 @@ static void bench_close(bench *b)
     weft_hal_close(b->hal);
 }
 
+/* Words of texts of 2 to 4 of them. */
+static double word_at(const bench *b, int64_t text, int64_t at)
+{
+    return at < 2 + text % 3 ? (double)(1 + (3 * text + 2 * at) % (b->net.words - 1)) : 0.0;
+}
+
 /* Images [first, first + images) of a batch of `all`. */
 static weft_status bench_fill(bench *b, int64_t first, int64_t images, int64_t all)
 {
@@ -121,7 +128,7 @@ static weft_status bench_fill(bench *b, int64_t first, int64_t images, int64_t a
     for (int64_t n = 0; n < images; ++n) {
         id[n] = 100 + 3 * (first + n);
         for (int64_t i = 0; i < each; ++i) {
-            values[n * each + i] = pixel_at(first + n, i);
+            values[n * each + i] = b->net.words > 0 ? word_at(b, first + n, i) : pixel_at(first + n, i);
         }
     }
     WEFT_TRY(put(&b->pixels, values));
@@ -228,6 +235,18 @@ static const bench_case networks[] = {
      "a: conv 2 3 pad=1\nnorm from=input\nadd a\nb: relu\nconv 2 1\nnorm\nadd input\nrelu\nconv 3 1\nnorm\nrelu\n"
      "linear classes",
      {3, 3, 2},
+     WEFT_DTYPE_F64,
+     false},
+    {"an encoder of texts",
+     "embed words 4\nposition\np: scale 30\nin_: pointwise 12\nattention 2\npointwise 4\ndropout 0.2\na: add p\n"
+     "pointwise 8\ngelu\npointwise 4\nadd a\ntokenmean\nlinear classes",
+     {5, 1, 1},
+     WEFT_DTYPE_F64,
+     false},
+    {"attention over pixels, with positions of the input",
+     "position\nconv 4 2 stride=2\nposition\nq: pointwise 12\nattention 1\nr: attention 2 from=q\nadd attention1\n"
+     "m: tokenmean\nlinear classes",
+     {6, 4, 2},
      WEFT_DTYPE_F64,
      false},
     {"group norms, of the input and with two readers",

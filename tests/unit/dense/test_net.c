@@ -72,8 +72,8 @@ static void test_usual_data(void **state)
         network net;
         net_size input = {0, 0, 0};
         int64_t classes = 0;
-        net_zoo_usual(net_zoo_name(i), &input, &classes);
         ASSERT_OK(net_zoo(net_zoo_name(i), &net));
+        net_zoo_usual(net_zoo_name(i), &input, &net.words, &classes);
         ASSERT_OK(net_fit(&net, input, classes));
         net_destroy(&net);
     }

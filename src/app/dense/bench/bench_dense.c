@@ -93,7 +93,7 @@ static weft_status find_layers(dense_bench *b)
     WEFT_CHECK(!option_is_auto(b->run.options, OPT_MODEL), WEFT_ERR_USAGE,
                "weft bench dense: name a network: --model resnet-50, another of weft info, or a file .net");
     WEFT_TRY(net_open(model, &b->net));
-    net_zoo_usual(model, &input, &classes);
+    net_zoo_usual(model, &input, &b->net.words, &classes);
     WEFT_TRY(net_fit(&b->net, b->net.input.height > 0 ? b->net.input : input, classes));
     WEFT_TRY(units_create(&b->net, &b->list));
     WEFT_TRY(WEFT_NEW_ZERO(&b->layers, b->list.units, WEFT_MEM_GENERAL));

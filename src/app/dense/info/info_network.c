@@ -44,7 +44,7 @@ static weft_status describe(const char *what, network *net)
     fact_list list = {.rows = 0};
     WEFT_TRY(net_open(what, net));
     assert(net->layers > 0); /* net_open refuses a network without layers */
-    net_zoo_usual(what, &input, &classes);
+    net_zoo_usual(what, &input, &net->words, &classes);
     const net_layer *last = &net->layer[net->layers - 1];
     if (last->kind == NET_LINEAR && last->out != NET_CLASSES) { /* no data say how many there are */
         classes = last->out;

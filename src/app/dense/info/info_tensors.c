@@ -12,7 +12,7 @@
 static const safetensors_entry *part_of(const safetensors_file *file, const net_layer *layer, const char *part)
 {
     char name[NET_NAME_BYTES + 16];
-    snprintf(name, sizeof name, "%s.%s", layer->name, part);
+    snprintf(name, sizeof name, "%s%s%s", layer->name, net_parameter_point(layer->name), part);
     const int at = safetensors_find(file, name);
     return at >= 0 ? safetensors_entry_at(file, at) : NULL;
 }
@@ -42,8 +42,11 @@ static int match_layer(const safetensors_file *file, const net_layer *layer)
     static const char *const moments[] = {"bias", "running_mean", "running_var"};
     const int dims = dims_of(layer->kind);
     const bool norm = dims == 1;
-    if (layer->kind == NET_GAIN) {
+    if (layer->kind == NET_GAIN || layer->kind == NET_POSITION) {
         return safetensors_find(file, layer->name) >= 0 ? 1 : -1;
+    }
+    if (layer->kind == NET_EMBED) {
+        return part_of(file, layer, "weight") != NULL ? 1 : -1;
     }
     if (dims == 0) {
         return 0;

@@ -26,6 +26,7 @@ size_t cuda_scratch_factor(cuda_queue *queue, cuda_solver_call call, int64_t row
 size_t cuda_scratch_columns(int64_t rows, int64_t cols);
 size_t cuda_scratch_loss(int64_t rows);
 size_t cuda_scratch_attention(int64_t rows, int64_t heads, weft_dtype dtype);
+size_t cuda_scratch_attend(int64_t rows, int64_t heads, int64_t tokens, weft_dtype dtype);
 size_t cuda_scratch_dynamic(int64_t rows, int64_t heads, weft_dtype dtype);
 /* The `selected` largest of so many elements, or fewer of them. */
 size_t cuda_scratch_select(int64_t elements, int64_t selected);

@@ -1,0 +1,90 @@
+#!/bin/bash
+# Networks on texts: losses and scores of 1, 2 and 4 ranks agree; a run answers for a table of its own with the words that it
+# learned, also from a checkpoint and a file of safetensors, and goes on; rows that are long, empty or no UTF-8 are told of once; what
+# has no meaning for texts is refused.
+# needs: mpirun
+# trees: release
+set -u
+weft=$1
+source_dir=$2
+. "$source_dir/tests/support/script.sh"
+need mpirun
+need_numpy
+work_folder
+
+python3 - <<'PY'
+import random
+random.seed(3)
+good, bad = ["fine", "great", "lovely"], ["dull", "awful", "boring"]
+filler = "the a film was and its story actor scene with plot".split()
+with open("reviews.csv", "wb") as out, open("new.csv", "w") as new:
+    out.write(b"text,mood\n")
+    new.write("text\n")
+    for i in range(200):
+        words = [random.choice(filler) for _ in range(random.randint(2, 12))]
+        words.insert(random.randrange(len(words)), random.choice(good if i % 2 else bad))
+        text = " ".join(words).encode()
+        text = b"" if i == 7 else b"caf\xff " + text if i == 9 else b" ".join([text] * 9) if i == 11 else text
+        out.write(b'"' + text.capitalize() + b'.",' + (b"up" if i % 2 else b"down") + b"\n")
+    for i in range(40):
+        new.write(f"The unheard film was {random.choice(good if i % 2 else bad)} with a story\n")
+PY
+all=(--text-column text --target mood --text-length 16 --threads 1 --pin off)
+few=(--model encoder-tiny --vocabulary 15 --epochs 2 --batch-size 16 --lr 0.002)
+
+# ---- ranks ----
+"$weft" train --data reviews.csv "${all[@]}" "${few[@]}" --run-dir one >out 2>err || fail "train: $(cat err)"
+for words in 'vocabulary of 15' 'texts are cut behind 16 words' '1 texts have no words, row 7 first' \
+    '1 texts hold bytes that are no UTF-8, row 9 first'; do
+    [ "$(grep -cF -- "$words" err)" -eq 1 ] || fail "not said once: $words: $(cat err)"
+done
+for count in 2 4; do
+    ranks $count "$weft" train --data reviews.csv "${all[@]}" "${few[@]}" --run-dir "ranks-$count" --quiet >out 2>err ||
+        fail "$count ranks: $(cat err)"
+done
+python3 - <<'PY' || fail "ranks part"
+import json
+def losses(run):
+    return [json.loads(line)["loss"] for line in open(run + "/metrics.jsonl")]
+one = losses("one")
+assert len(one) == 2 and one[1] < one[0] < 0.8, one
+for count in (2, 4):
+    off = max(abs(a - b) for a, b in zip(one, losses(f"ranks-{count}")))
+    print(count, off)
+    assert off < 1e-5, off
+PY
+
+# ---- answers ----
+ok "$weft" train --data reviews.csv "${all[@]}" --model encoder-tiny --epochs 8 --batch-size 8 --lr 0.002 --schedule constant --run-dir run --quiet
+for model in run run/weights.npz; do
+    ok "$weft" predict --checkpoint $model --data new.csv --out answers --force --threads 1 --pin off --quiet
+    python3 - <<'PY' || fail "answers of $model"
+import csv
+rows = list(csv.DictReader(open("answers/answers.csv")))
+assert [row["row"] for row in rows] == [str(i) for i in range(40)]
+right = sum(row["name"] == ("up" if i % 2 else "down") for i, row in enumerate(rows))
+assert right >= 36, right
+PY
+    cp answers/answers.csv "of-$(basename $model).csv"
+done
+cmp of-run.csv of-weights.npz.csv || fail "a checkpoint answers otherwise"
+ok "$weft" export run --out model.safetensors --quiet
+ok "$weft" predict --checkpoint model.safetensors --data new.csv --out answers --force --threads 1 --pin off --quiet
+cmp of-run.csv answers/answers.csv || fail "safetensors answer otherwise"
+ok "$weft" eval --checkpoint run --data reviews.csv --threads 1 --pin off
+ok "$weft" train --resume run --epochs 9 --threads 1 --pin off --quiet
+
+# ---- what is refused ----
+refused 2 'augment is not for texts' "$weft" train --data reviews.csv "${all[@]}" --augment flip
+refused 2 "no column" "$weft" train --data reviews.csv --text-column tex --target mood
+refused 2 'the text and the target' "$weft" train --data reviews.csv --text-column text --target text
+printf 'conv 4 3\nglobalpool\nlinear classes\n' >image.net
+refused 65 "'embed words CHANNELS' alone reads" "$weft" train --data reviews.csv "${all[@]}" --model image.net
+printf 'embed 3 8\ntokenmean\nlinear classes\n' >small.net
+refused 65 'rows for 3 words' "$weft" train --data reviews.csv "${all[@]}" --model small.net
+printf 'embed words 8\nattention 2\ntokenmean\nlinear classes\n' >heads.net
+refused 65 'queries, keys and values of 2 heads' "$weft" train --data reviews.csv "${all[@]}" --model heads.net
+printf 'embed words 8\ntokenmean\nlinear classes\n' >bag.net
+refused 65 'reads the words of texts' "$weft" train --data synth:images,n=20,test=0,size=8 --model bag.net
+ok "$weft" train --data reviews.csv "${all[@]}" --model bag.net --epochs 1 --run-dir bag --quiet
+echo passed
