@@ -43,12 +43,13 @@ import os
 import threading
 import time
 import types
+from pathlib import Path
 
 import wandb
 from weft import loggers, store
 
-job = json.load(open("three/run.json"))["options"]
-finals = json.load(open("three/summary.json"))["run_results"]
+job = json.loads(Path("three/run.json").read_text())["options"]
+finals = json.loads(Path("three/summary.json").read_text())["run_results"]
 metrics = store.read_metrics("three")
 
 
@@ -104,9 +105,9 @@ assert client.runs["three"]["metrics"] == []
 
 # A job that goes on: a line in two parts, one that comes late, and the end.
 os.mkdir("going")
-lines = open("three/metrics.jsonl").read().splitlines(keepends=True)
-open("going/run.json", "w").write(json.dumps({"options": {}}))
-open("going/metrics.jsonl", "w").write(lines[0] + lines[1][:20])
+lines = Path("three/metrics.jsonl").read_text().splitlines(keepends=True)
+Path("going/run.json").write_text(json.dumps({"options": {}}))
+Path("going/metrics.jsonl").write_text(lines[0] + lines[1][:20])
 
 
 def write():
