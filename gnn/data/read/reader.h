@@ -119,8 +119,8 @@ typedef struct convert_options {
  * until the new one is.
  *   options  [in]  feature_path, label_path, split_path, random_split (one of them at least), seed, split_index,
  *                  memory_bytes, classes, number_labels, force
- * WEFT_ERR_USAGE: nothing is added; WEFT_ERR_DATA: a file does not fit; tables of text, whose rows have ids, are refused
- * for a store whose vertices have names; WEFT_ERR_UNSUPPORTED: the store has 2^31 edges' sources or more.
+ * WEFT_ERR_USAGE: nothing is added; WEFT_ERR_DATA: a file does not fit; WEFT_ERR_UNSUPPORTED: a table of text, whose
+ * rows have ids, for a store whose vertices have names; a store of 2^31 vertices or more.
  */
 weft_status reader_change(const char *input, const char *store, const convert_options *options);
 /* Read, symmetrise, sort, de-duplicate, validate, write the store atomically; logs vertex and edge counts. */

@@ -145,7 +145,7 @@ weft_status reader_change(const char *input, const char *store, const convert_op
                    options->random_split != NULL,
                WEFT_ERR_USAGE,
                "%s: is a graph store already: " FLAG_FEATURES ", " FLAG_LABELS ", " FLAG_SPLIT " and " FLAG_RANDOM_SPLIT
-               " make another of it; --to NAME writes it in another layout (weft convert --help=formats)",
+               " make another of it; " FLAG_TO " NAME writes it in another layout",
                input);
     WEFT_CHECK((options->classes == 0 && !options->number_labels) || options->label_path != NULL, WEFT_ERR_USAGE,
                "%s: has labels of its own; what they are goes with new ones, " FLAG_LABELS " FILE", input);
