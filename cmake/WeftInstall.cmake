@@ -12,7 +12,7 @@ add_custom_command(TARGET weft POST_BUILD
 install(FILES ${generated}/weft.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES ${generated}/weft.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME weft)
 if(TARGET weft_shared)
-  install(TARGETS weft_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(TARGETS weft_shared EXPORT weftTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endif()
 install(DIRECTORY python/ DESTINATION ${CMAKE_INSTALL_DATADIR}/weft/python FILES_MATCHING PATTERN "*.py" PATTERN "py.typed")
 install(PROGRAMS scripts/slurm/weft.sbatch DESTINATION ${CMAKE_INSTALL_DATADIR}/weft/slurm)

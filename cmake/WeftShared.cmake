@@ -22,6 +22,8 @@ target_link_libraries(weft_shared PRIVATE weft_app)
 list(TRANSFORM functions PREPEND "LINKER:-u,") # an archive gives what somebody asks for
 target_link_options(weft_shared PRIVATE LINKER:--version-script=${folder}/weft.map LINKER:-z,defs ${functions})
 weft_compile_options(weft_shared)
-set_target_properties(weft_shared PROPERTIES OUTPUT_NAME weft VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
+target_include_directories(weft_shared INTERFACE $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include>
+  $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+set_target_properties(weft_shared PROPERTIES OUTPUT_NAME weft EXPORT_NAME shared VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
   LINK_DEPENDS ${folder}/weft.map)
 add_dependencies(weft weft_shared) # whoever built the program can install (WeftInstall.cmake)

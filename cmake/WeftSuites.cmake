@@ -30,9 +30,12 @@ set_tests_properties(suite_cuda suite_cuda_compiles PROPERTIES SKIP_RETURN_CODE 
 # Libraries from a prefix that is not /usr, by the way that users without root take.
 weft_suite(suite_prefix 900 ${CMAKE_SOURCE_DIR}/scripts/test_prefix)
 set_tests_properties(suite_prefix PROPERTIES SKIP_RETURN_CODE 77)
+# One program with the wheels of Open MPI, MPICH and Intel MPI, which scripts/test fetched.
+weft_suite(suite_mpi 900 ${CMAKE_SOURCE_DIR}/scripts/test_mpi)
+set_tests_properties(suite_mpi PROPERTIES SKIP_RETURN_CODE 77)
 # None of these instruments kernels of numbers, and none is about them: they take those of this tree, and all else that they do
 # not name (WEFT_COMPILED).
-set_tests_properties(suite_onednn3 suite_cuda suite_cuda_compiles suite_prefix PROPERTIES
+set_tests_properties(suite_onednn3 suite_cuda suite_cuda_compiles suite_prefix suite_mpi PROPERTIES
   ENVIRONMENT "WEFT_KERNELS=${CMAKE_BINARY_DIR}")
 # The fuzz targets (scripts/fuzz, which takes a minute each by itself): a number of inputs, the same ones each time, which take
 # each about 2 seconds.

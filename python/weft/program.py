@@ -76,8 +76,14 @@ def find_library(weft: Optional[str] = None) -> Optional[str]:
 
 
 def _mpirun() -> str:
-    """That of this Python's environment, where pip may have put an MPI, else the one on PATH."""
-    return _first([os.path.join(sysconfig.get_path("scripts"), "mpirun")]) or "mpirun"
+    """The one on PATH, a cluster's own; where there is none that of this Python's environment, where pip may have put an MPI."""
+    return "mpirun" if shutil.which("mpirun") else _first([os.path.join(sysconfig.get_path("scripts"), "mpirun")]) or "mpirun"
+
+
+def _environment(launcher: Sequence[str]) -> Dict[str, str]:
+    """That of the ranks: a launcher named by its path is the first on PATH, because the program takes the MPI beside the first mpirun."""
+    path = os.environ.get("PATH", os.defpath)
+    return {**os.environ, "PATH": os.path.dirname(launcher[0]) + os.pathsep + path} if os.path.isabs(launcher[0]) else dict(os.environ)
 
 
 MPIRUN = (_mpirun(), "-np")  # a launcher; the number of ranks follows
@@ -172,7 +178,7 @@ def run(words: Sequence[str], *, weft: Optional[str] = None, ranks: int = 1, qui
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as out:
         try:
             process = subprocess.Popen([*launch, program, *words], stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE, text=True,
-                                       errors="replace", start_new_session=True, preexec_fn=_die_with_parent)
+                                       env=_environment(launcher), errors="replace", start_new_session=True, preexec_fn=_die_with_parent)
         except OSError as error:
             raise Error("%s: %s" % (error.filename, error.strerror), UNSUPPORTED) from None
         with process:

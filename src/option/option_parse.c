@@ -231,10 +231,11 @@ static weft_status check_argument_count(const weft_options *options)
 /* ---- environment ------------------------------------------------------------------------------------------------ */
 
 /* Returns true for variables of the same prefix that are not options: the shared folder and the peers of tests, the
- * cache folder, and those that do without a library. */
+ * cache folder, and those that choose or do without a library. */
 static bool is_other_variable(const char *name)
 {
-    static const char *const others[] = {"WEFT_SHARED", "WEFT_PEERS_VENV", "WEFT_CACHE", "WEFT_LAPACK", "WEFT_CUDNN"};
+    static const char *const others[] = {"WEFT_SHARED", "WEFT_PEERS_VENV", "WEFT_CACHE",
+                                         "WEFT_LAPACK", "WEFT_CUDNN",      "WEFT_MPI"};
     bool found = false;
     for (size_t i = 0; i < sizeof others / sizeof *others; ++i) {
         found = found || strcmp(name, others[i]) == 0;

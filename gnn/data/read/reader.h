@@ -43,6 +43,7 @@ typedef struct raw_graph {
     int64_t asked_first_id;               /* --first-id */
     bool relabels;                        /* --relabel: see ids */
     bool takes_ids;                       /* those two could be given */
+    bool names_alone;                     /* vertices have names, but no map of ids: texts cannot be read */
     const char *tables[READER_TABLES];    /* files for the vertices that are given with the edges; NULL: none */
     int64_t asked_classes;                /* --classes; 0 = not given */
     bool numbers;                         /* --number-labels */
@@ -112,5 +113,15 @@ typedef struct convert_options {
     const char *split_name; /* which folder below split/ of an OGB data set; NULL = the only one */
 } convert_options;
 
+/*
+ * Write a store that is another with features, labels or splits from files, made or drawn, in place of its own; edges,
+ * their weights and names of vertices stay. `store` may be `input` itself with options->force: the old one stays whole
+ * until the new one is.
+ *   options  [in]  feature_path, label_path, split_path, random_split (one of them at least), seed, split_index,
+ *                  memory_bytes, classes, number_labels, force
+ * WEFT_ERR_USAGE: nothing is added; WEFT_ERR_DATA: a file does not fit; WEFT_ERR_UNSUPPORTED: a table of text, whose
+ * rows have ids, for a store whose vertices have names; a store of 2^31 vertices or more.
+ */
+weft_status reader_change(const char *input, const char *store, const convert_options *options);
 /* Read, symmetrise, sort, de-duplicate, validate, write the store atomically; logs vertex and edge counts. */
 weft_status reader_convert(const char *input, const char *store, const convert_options *options);

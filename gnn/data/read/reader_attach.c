@@ -27,6 +27,8 @@ static weft_status take_file(const char *path, const file_takers *takers, raw_gr
     if (path_is_folder(path)) {
         WEFT_CHECK(takers->folder != NULL, WEFT_ERR_NOINPUT, "%s %s: is a folder, expected a .npy, .npz or .csv file",
                    takers->option, path);
+        WEFT_CHECK(!raw->names_alone, WEFT_ERR_UNSUPPORTED,
+                   "%s %s: vertices of this store have names: give a .npy or .npz", takers->option, path);
         return takers->folder(path, raw);
     }
     file_map map;
@@ -34,6 +36,11 @@ static weft_status take_file(const char *path, const file_takers *takers, raw_gr
     const bool npy = map.size >= 6 && memcmp(map.data, "\x93NUMPY", 6) == 0;
     const bool npz = map.size >= 4 && memcmp(map.data, "PK", 2) == 0;
     file_map_close(&map);
+    WEFT_CHECK(
+        npy || npz || !raw->names_alone, WEFT_ERR_UNSUPPORTED,
+        "%s %s: vertices of this store have names, by which texts are not read: give a .npy or .npz with a row for "
+        "each vertex, in the store's order",
+        takers->option, path);
     return npy ? takers->npy(path, raw) : npz ? reader_npz_read(path, takers->npz, raw) : takers->text(path, raw);
 }
 

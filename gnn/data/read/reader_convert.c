@@ -54,7 +54,7 @@ static void name_after(const char *path, char name[64])
     name[length] = '\0';
 }
 
-static weft_status choose_split(const char *input, int index, raw_graph *raw)
+weft_status reader_keep_split(const char *input, int index, raw_graph *raw)
 {
     if (index < 0) {
         return WEFT_OK;
@@ -94,6 +94,17 @@ static void place_sparse_features(raw_graph *raw, graph_arrays *a)
     }
 }
 
+void reader_place_features(raw_graph *raw, graph_arrays *a)
+{
+    a->features = raw->features;
+    a->feature = raw->feature;
+    a->fill_features = raw->fill_features;
+    a->fill_self = raw->fill_self;
+    if (raw->feature_offset != NULL) {
+        place_sparse_features(raw, a);
+    }
+}
+
 static void log_split(const graph_arrays *a)
 {
     if (a->splits == 0) {
@@ -126,7 +137,7 @@ static void log_labels(const graph_arrays *a)
     }
 }
 
-static void log_graph(const char *store, int64_t loops, const graph_arrays *a)
+void reader_log_graph(const char *store, int64_t loops, const graph_arrays *a)
 {
     int64_t kept_loops = 0;
 #pragma omp parallel for schedule(static) reduction(+ : kept_loops)
@@ -150,7 +161,7 @@ static void log_graph(const char *store, int64_t loops, const graph_arrays *a)
 }
 
 /* Of --features: the rows are a function of the graph, not of a file. */
-static bool features_are_made(const convert_options *options)
+bool reader_makes_features(const convert_options *options)
 {
     features_kind kind = FEATURES_FILE;
     int64_t width;
@@ -186,7 +197,7 @@ static void describe_origin(const char *input, const convert_options *options, c
     if (options->classes > 0) {
         text_append(origin, 1024, " " FLAG_CLASSES " %" PRId64, options->classes);
     }
-    if (options->random_split != NULL || features_are_made(options)) {
+    if (options->random_split != NULL || reader_makes_features(options)) {
         text_append(origin, 1024, " " FLAG_CONVERT_SEED " %" PRIu64, options->seed);
     }
 }
@@ -213,7 +224,7 @@ static weft_status validate(const char *input, const graph_arrays *a)
     return status == WEFT_OK ? WEFT_OK : weft_fail_context(status, "%s: ", input);
 }
 
-static weft_status make_features(const convert_options *options, graph_arrays *a, features_made **made)
+weft_status reader_make_features(const convert_options *options, graph_arrays *a, struct features_made **made)
 {
     const weft_graph graph = graph_of_arrays(a);
     WEFT_TRY(features_make(options->feature_path, &graph, options->seed, options->memory_bytes, made));
@@ -262,11 +273,9 @@ static weft_status write_store(const char *input, const char *store, const conve
     describe_origin(input, options, format, add_reverse, origin);
     graph_arrays a = {
         .vertices = raw->vertices,
-        .features = raw->features,
         .classes = raw->classes,
         .tasks = raw->tasks,
         .splits = raw->splits,
-        .feature = raw->feature,
         .label = raw->label,
         .target = raw->target,
         .split = raw->split,
@@ -274,12 +283,8 @@ static weft_status write_store(const char *input, const char *store, const conve
         .vertex_name = (const char *const *)raw->vertex_names.text,
         .name = raw->name,
         .origin = origin,
-        .fill_features = raw->fill_features,
-        .fill_self = raw->fill_self,
     };
-    if (raw->feature_offset != NULL) {
-        place_sparse_features(raw, &a);
-    }
+    reader_place_features(raw, &a);
     csr_graph csr;
     WEFT_TRY(reader_csr_make(input, raw, add_reverse, options->keep_self_loops, &csr, &a.symmetric));
     a.edges = csr.entries;
@@ -292,10 +297,10 @@ static weft_status write_store(const char *input, const char *store, const conve
     float *weight = NULL;
     weft_status status;
     WEFT_TRY_GOTO(read_weights(input, options, add_reverse, raw, &csr, &a, &weight), status, done);
-    WEFT_TRY_GOTO(features_are_made(options) ? make_features(options, &a, &made) : WEFT_OK, status, done);
+    WEFT_TRY_GOTO(reader_makes_features(options) ? reader_make_features(options, &a, &made) : WEFT_OK, status, done);
     WEFT_TRY_GOTO(validate(input, &a), status, done);
     WEFT_TRY_GOTO(graph_store_write(store, &a, options->force), status, done);
-    log_graph(store, loops, &a);
+    reader_log_graph(store, loops, &a);
 done:
     weft_free(weight);
     features_free(made);
@@ -356,7 +361,8 @@ weft_status reader_convert(const char *input, const char *store, const convert_o
         .asked_first_id = options->first_id,
         .relabels = options->relabel,
         .takes_ids = format->takes_ids,
-        .tables = {features_are_made(options) ? NULL : options->feature_path, options->label_path, options->split_path},
+        .tables = {reader_makes_features(options) ? NULL : options->feature_path, options->label_path,
+                   options->split_path},
         .asked_classes = options->label_path != NULL ? 0 : options->classes,
         .numbers = options->label_path == NULL && options->number_labels,
         .split_name = options->split_name,
@@ -386,7 +392,7 @@ weft_status reader_convert(const char *input, const char *store, const convert_o
                     : raw.target != NULL ? "binary tasks"
                                          : "no labels");
     WEFT_TRY_GOTO(reader_settle_sparse(input, &raw), status, done);
-    WEFT_TRY_GOTO(choose_split(input, options->split_index, &raw), status, done);
+    WEFT_TRY_GOTO(reader_keep_split(input, options->split_index, &raw), status, done);
     status = write_store(input, store, options, format, &raw);
 done:
     raw_graph_free(&raw);

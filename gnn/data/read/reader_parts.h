@@ -106,6 +106,17 @@ weft_status reader_text_read(const char *path, size_t line_max,
 weft_status reader_ogb_split(const char *folder, raw_graph *raw);
 
 /* ---- the store ---- */
+/* Keeps split `index` alone; -1: all. WEFT_ERR_USAGE: there is no such. */
+weft_status reader_keep_split(const char *input, int index, raw_graph *raw);
+/* Features of `raw`, in whichever form they stand, become those of the arrays, which point to them. */
+void reader_place_features(raw_graph *raw, graph_arrays *a);
+/* Returns true if the rows of --features are a function of the graph, not of a file. */
+bool reader_makes_features(const convert_options *options);
+/* Features that are made of the graph `a`. [out] made: for features_free, behind the last use of `a` */
+struct features_made;
+weft_status reader_make_features(const convert_options *options, graph_arrays *a, struct features_made **made);
+/* Says what was written; `loops`: self-loops of the input. */
+void reader_log_graph(const char *store, int64_t loops, const graph_arrays *a);
 /* raw's edges are given up. WEFT_ERR_DATA names a vertex whose edges lack their reverse where raw->stores_both says
  * that all are there and none are added. */
 weft_status reader_csr_make(const char *input, raw_graph *raw, bool add_reverse, bool keep_self_loops, csr_graph *graph,

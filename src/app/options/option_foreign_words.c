@@ -10,22 +10,83 @@
 #include "app/options/foreign_words.h"
 
 const option_foreign app_foreigns[] = {
-    {"n-jobs,num-threads,nthreads,n-threads,nthread,num-cpus,cpus,cores,num-cores",
+    {"n-jobs,num-omp-threads,num-threads,nthreads,n-threads,nthread,num-cpus,cpus,cores,num-cores",
      "--threads N sets the threads of each rank, mpirun -np the ranks"},
-    {"gpu,gpus,gpu-id,num-gpus,n-gpus,cuda,no-cuda,use-cuda,use-gpu,device,devices,accelerator",
+    {"gpu,gpus,gpu-id,num-gpus,num-gpu,gpu-platform-id,gpu-device-id,gpu-use-dp,device-type,n-gpus,cuda,no-cuda,use-"
+     "cuda,use-gpu,device,devices,accelerator",
      "weft computes on CPUs (--threads N sets the threads of each rank, mpirun -np the ranks); built with WEFT_CUDA, "
      "on GPUs by --backend cuda"},
     {"np,n,ranks,num-ranks,n-ranks,nprocs,num-procs,nproc-per-node,nnodes,world-size,hostfile,hosts,"
-     "master-addr,master-port,dist-url,dist-backend,local-rank,map-by,bind-to,oversubscribe",
+     "master-addr,master-port,dist-url,dist-backend,local-rank,map-by,bind-to,oversubscribe,num-proc,node-rank,"
+     "slots-per-host,num-trainers,num-trainers-per-machine,num-clients,num-servers,ip-config,num-machines,machines,"
+     "machine-list-filename,role,local-ranks-filter,jsrun,mpi-args,tcp,mpi,gloo,address,ray-address,binding-args,"
+     "resources-per-worker,scaling-config",
      "ranks are the launcher's, and its options stand before the program: mpirun -np 4 weft ..."},
-    {"early-stopping,early-stopping-patience,early-stopping-rounds,es-patience,stopping-patience",
+    {"rdzv-backend,rdzv-endpoint,rdzv-id,rdzv-conf,standalone,local-addr,ssh-port,ssh-identity-file,start-timeout,"
+     "gloo-timeout-seconds,local-listen-port,redis-port,head,server-env,runtime-env-json",
+     "there is no rendezvous and no server: the ranks that mpirun or srun starts find each other through MPI"},
+    {"max-restarts,min-np,max-np,elastic-timeout,reset-limit,max-failures,fail-fast",
+     "a job does not restart by itself: start it again with --resume, on any number of ranks; share/weft/slurm has a "
+     "batch script that does"},
+    {"monitor-interval,no-stall-check,stall-check-warning-time-seconds,stall-check-shutdown-time-seconds",
+     "--stall-timeout T ends a job of which a rank makes no progress"},
+    {"network-interfaces,network-interface,nics",
+     "MPI chooses the network: mpirun --mca btl_tcp_if_include eth0 (Open MPI), FI_TCP_IFACE (MPICH, Intel MPI); weft "
+     "doctor measures its links"},
+    {"numa-binding,thread-affinity,cpu-affinity,cpu-bind", "--pin auto|on|off|inherit pins threads, near their memory"},
+    {"redirects,tee,output-filename,log-hide-timestamp,logs-specs",
+     "rank 0 writes the log, on stderr; results are on stdout and in --run-dir DIR"},
+    {"module,no-python,run-path,working-dir,workspace,start-method,mpi-threads-disable",
+     "weft is the program, and starts no script: mpirun -np 4 weft train ...; a Python script under mpirun calls "
+     "weft.train (docs/howto-python.md)"},
+    {"config-file,conf,conf-path,config-path", "--config FILE reads options; --print-config writes such a file"},
+    {"check-build", "weft info build says what the program was built with, weft doctor what this machine can do"},
+    {"fusion-threshold-mb,bucket-cap-mb,cycle-time-ms,gradient-bucket",
+     "--bucket BYTES are the gradients that are reduced together; they leave as they are ready, in no cycles"},
+    {"disable-cache,cache-capacity,object-store-memory",
+     "there is no such cache: every rank knows the order of messages from the start"},
+    {"hierarchical-allreduce,hierarchical-allgather,num-nccl-streams,torus-allreduce",
+     "--allreduce two-level reduces in each node first; auto chooses by measured links"},
+    {"autotune,autotune-log-file,autotune-warmup-samples,autotune-steps-per-sample,autotune-bayes-opt-max-samples,"
+     "autotune-gaussian-process-noise",
+     "--calibrate measures the links once, and --allreduce auto and --sync auto choose by them"},
+    {"timeline-filename,timeline-mark-cycles,timeline,profiler", "--trace records what each rank did when"},
+    {"study-name,study,name,local-dir,storage-path,experiment-name,state,values,skip-if-exists",
+     "--run-dir DIR is the folder of a search, and --resume goes on with it"},
+    {"storage",
+     "there is no data base: --run-dir DIR is the folder of a search, and its ranks share trials through MPI"},
+    {"sampler-kwargs,pruner-kwargs,n-startup-trials,n-warmup-steps,grace-period,reduction-factor",
+     "--searcher has no more options than weft tune --help=tune lists; --grace EPOCHS and --reduction N are those of "
+     "--scheduler"},
+    {"sampler,sampling-method,num-samples",
+     "weft tune has --searcher and --trials; trees have --subsample and --row-sampling; graphs are trained in full "
+     "batch, without samples of neighbours"},
+    {"direction,directions,mode,maximize,minimize",
+     "scores are maximised and errors minimised by what they are; --objectives names up to 4 of a search"},
+    {"timeout,time-budget-s,time-budget",
+     "--max-hours H ends a training with a checkpoint, --budget-rank-hours a search"},
+    {"max-concurrent-trials,resources-per-trial,concurrent-trials,parallelism",
+     "--ranks-per-trial G ranks train a trial; all others of the job train trials beside it"},
+    {"multivariate", "--searcher tpe looks at all dimensions together, unless --univariate is given"},
+    {"gc-after-trial,show-progress-bar", "there is no need for it: trials are told in lines of the log, as they end"},
+    {"checkpoint-freq,snapshot-freq", "--checkpoint-every N|TIME writes checkpoints"},
+    {"num-class", "the classes are those of the labels"},
+    {"is-unbalance", "--class-weights balanced weighs rows of networks, --scale-pos-weight those of trees"},
+    {"input-model,model-in,xgb-model,init-model",
+     "--init-weights MODEL starts from another, --resume goes on with --run-dir"},
+    {"output-model,model-out,save-binary",
+     "--run-dir DIR keeps the model; weft export RUN writes it for other programs"},
+    {"cpu,loader,inference-mode",
+     "weft computes on CPUs, in full batch where the data are a graph; weft predict and weft eval ask a model"},
+    {"early-stopping,early-stopping-patience,early-stopping-rounds,early-stopping-round,early-stop,es-patience,"
+     "stopping-patience",
      "--patience N stops a run after N evaluations without a better validation score"},
     {"iterations,num-iterations,iters,num-iters,max-iter,max-iters,steps,max-steps,max-epochs,max-epoch,n-iter",
-     "--epochs N: in full batch an epoch is one step"},
+     "--epochs N: an epoch is a step in full batch, one tree (of each class) of boosted trees, a pass over all else"},
     {"lr-decay,lr-decay-rate,decay-rate,lr-gamma,gamma,lr-step-size,step-size,lr-scheduler,scheduler,lr-policy,"
      "scheduler-type,decay-epochs,decay-step",
      "--schedule step|cosine|linear|exp|plateau lowers the learning rate (with --schedule-step, --schedule-gamma, "
-     "--warmup)"},
+     "--warmup); XGBoost's gamma is --min-split-gain"},
     {"l2,l2-norm,l2-reg,reg,regularization,weight-decay-rate,adam-decay", "--weight-decay X is added to the gradient"},
     {"beta1,beta2,betas,eps,epsilon,adam-eps,adam-beta1,adam-beta2,amsgrad",
      "Adam has beta1 0.9, beta2 0.999, epsilon 1e-8; --optimizer and --lr choose the rest"},
@@ -62,8 +123,8 @@ const option_foreign app_foreigns[] = {
     {"link-prediction,edge-prediction", "--task link learns which vertices of a graph are joined"},
     {"wandb,use-wandb,wandb-project,wandb-entity,wandb-name,mlflow,neptune,comet,clearml,logger,report-to,track,"
      "tracking-uri",
-     "there is no W&B and no MLflow in the program: --tensorboard writes its files, and docs/howto-report.md has a "
-     "reader of metrics.jsonl for W&B"},
+     "there is no W&B and no MLflow in the program: --tensorboard writes its files, and python/weft/loggers.py hands "
+     "runs on to either"},
     {"tune,tuner,sweep,hyperopt,hpo,grid-search,num-trials,n-trials,optuna,ray-tune",
      "weft tune searches recorded trainings; else start runs with other options, and weft report RUN RUN ... compares "
      "them"},
@@ -78,7 +139,7 @@ const option_foreign app_foreigns[] = {
     {"predict,infer,inference,do-predict", "weft predict --data STORE --checkpoint RUN answers with a model"},
     {"train,do-train,do-test", "weft train trains; eval and predict are commands of their own"},
     {"export,onnx,save-onnx,torchscript",
-     "weft export RUN --out FILE.safetensors writes a model for others; there is no ONNX"},
+     "weft export RUN --out FILE.safetensors writes a model for others, FILE.onnx a network on images"},
     {"compile,jit,torch-compile,channels-last,cudnn-benchmark,benchmark",
      "nothing is compiled at run time: kernels of this processor are chosen when the program starts (weft info build)"},
     {"ddp,strategy,fsdp,zero,deepspeed,horovod,distributed,find-unused-parameters,gradient-as-bucket-view,parallel,"

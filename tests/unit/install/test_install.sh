@@ -58,6 +58,8 @@ add_executable(user user.c)
 target_link_libraries(user PRIVATE weft::weft)
 add_executable(train train.c)
 target_link_libraries(train PRIVATE weft::weft)
+add_executable(train_shared train.c)
+target_link_libraries(train_shared PRIVATE weft::shared)
 CMAKE
 cp "$2/docs/examples/01_train.c" "$work/user/train.c"
 expected="WEFT_ERR_DATA: a data file is malformed"
@@ -91,6 +93,9 @@ cmake -S "$work/user" -B "$work/user/build" -G Ninja -DCMAKE_C_COMPILER="$compil
   cmake --build "$work/user/build" >>"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 check find_package "$work/user/build/user"
 check_training find_package "$work/user/build/train"
+check_training "find_package, shared" "$work/user/build/train_shared"
+readelf -d "$work/user/build/train_shared" | grep -q 'NEEDED.*libweft\.so\.0' || { echo "the shared library is not linked"; exit 1; }
+if readelf -d "$work/user/build/train" | grep -q 'NEEDED.*libweft'; then echo "the archives are not linked"; exit 1; fi
 
 PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name weft.pc)")
 export PKG_CONFIG_PATH

@@ -1,6 +1,6 @@
 /*
- * app/gnn/convert/convert_graph.c: weft convert INPUT --out STORE; INPUT is a file or folder, or synth:SPEC for a
- * generated graph.
+ * app/gnn/convert/convert_graph.c: weft convert INPUT --out STORE; INPUT is a file or folder, synth:SPEC for a
+ * generated graph, or a store that gets other features, labels or splits.
  *
  * With --to NAME the graph is written in the layout of others instead. What is not a store yet becomes one first, in a
  * temporary folder beside the output.
@@ -45,6 +45,19 @@ static weft_status refuse_files(const weft_options *options, const char *input)
     return WEFT_OK;
 }
 
+/* What is said of edges has been done when a store was made. */
+static weft_status refuse_edges(const weft_options *options, const char *input)
+{
+    static const option_id ids[] = {OPT_CONVERT_WEIGHTS, OPT_SYMMETRIZE, OPT_SELF_LOOPS, OPT_VERTICES,
+                                    OPT_FIRST_ID,        OPT_RELABEL,    OPT_FORMAT_IN,  OPT_SPLIT_NAME};
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+        WEFT_CHECK(option_source_of(options, ids[i]) == OPTION_DEFAULT, WEFT_ERR_USAGE,
+                   "--%s is for edges that are read; %s is a store, whose edges stay: convert its files anew",
+                   option_row_in(options, ids[i])->name, input);
+    }
+    return WEFT_OK;
+}
+
 static weft_status make_store(const weft_options *options, const char *input, const char *store, bool force)
 {
     if (generator_named(input)) {
@@ -76,6 +89,10 @@ static weft_status make_store(const weft_options *options, const char *input, co
         .number_labels = option_flag(options, OPT_NUMBER_LABELS),
         .split_name = text_or_null(options, OPT_SPLIT_NAME),
     };
+    if (is_store(input)) {
+        WEFT_TRY(refuse_edges(options, input));
+        return reader_change(input, store, &convert);
+    }
     return reader_convert(input, store, &convert);
 }
 
@@ -112,9 +129,6 @@ weft_status gnn_convert(const weft_options *options, bool *takes)
     *takes = true;
     const char *out = option_text(options, OPT_OUT), *input = option_argument(options, 0);
     if (strcmp(option_text(options, OPT_TO), "store") == 0) {
-        WEFT_CHECK(!is_store(input), WEFT_ERR_USAGE,
-                   "%s: is a graph store already; --to NAME writes it in another layout (weft convert --help=formats)",
-                   input);
         return make_store(options, input, out, option_flag(options, OPT_FORCE));
     }
     if (!is_store(input)) {

@@ -5,11 +5,20 @@
 
 const option_foreign gnn_foreigns[] = {
     {"fanout,fan-out,fanouts,num-neighbors,num-neighbours,neighbors,neighbours,neighbor-sizes,sizes-per-layer,"
-     "sample-size,sample-sizes,num-samples,num-sample,sampler,sampling,sampling-method,neighbor-sampling",
+     "sample-size,sample-sizes,num-sample,sampling,neighbor-sampling,num-samplers",
      "full batch: no neighbours are sampled, every epoch visits every vertex and edge"},
     {"cluster-gcn,num-clusters,saint-coverage,walk-length,batch-clusters",
      "full batch: the graph is not trained by pieces; --partition divides it among ranks, and the result is that of "
      "one"},
+    {"graph-name,part-config,pad-data,graph-format,num-parts,balance-train,balance-edges,part-method,partition-dir",
+     "a job divides the graph itself, by --partition METHOD; weft partition STORE --parts N tells of what quality the "
+     "parts are"},
+    {"net-type,use-sage,use-gdc", "--model sage, gcn, gat, gatv2, gin, sgc or mlp; there is no diffusion (GDC)"},
+    {"in-drop,feat-drop,feature-dropout", "--input-dropout X drops features, --dropout X values between layers"},
+    {"fastmode", "--eval-every N evaluates every N epochs; 0: after the last one alone"},
+    {"bias", "every layer has a bias, but before a norm"},
+    {"use-sparse-tensor",
+     "--spmm chooses the form in which sums over neighbours are made, --feature-form that of features"},
     {"activation,act,act-fn,nonlinearity", "hidden layers end with ReLU, those of gat and gatv2 with ELU"},
     {"attention", "--model gat and gatv2 are those with attention"},
     {"graph,graph-path,data-dir,data-path,data-root,datadir,dataset-name,dataset-dir,dataset-path,root,input,input-dir,"

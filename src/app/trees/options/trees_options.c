@@ -35,5 +35,6 @@ const option_table trees_option_table = {
     .sections = sections,
     .additions = additions,
     .recipes = recipes,
+    .foreigns = trees_foreigns,
     .values = values,
 };

@@ -13,3 +13,4 @@ enum { TREES_TABLE = 3 };
 #include "option/table_ids_body.h"
 
 extern const option_table trees_option_table;
+extern const option_foreign trees_foreigns[]; /* the last row's words are NULL */
