@@ -109,11 +109,15 @@ void teacher_shares(const teacher *t, int64_t row, const int32_t *class_of, doub
 {
     const float *p = row_of(t, row);
     double sum = 0.0;
-    for (int64_t c = 0; c < t->classes; ++c) {
-        sum += pow((double)p[c], 1.0 / temperature);
-    }
     memset(share, 0, (size_t)classes * sizeof *share);
     for (int64_t c = 0; c < t->classes; ++c) {
-        share[class_of[c]] += (float)(pow((double)p[c], 1.0 / temperature) / sum);
+        share[class_of[c]] += p[c];
+    }
+    for (int64_t c = 0; c < classes; ++c) {
+        share[c] = powf(share[c], (float)(1.0 / temperature));
+        sum += (double)share[c];
+    }
+    for (int64_t c = 0; c < classes; ++c) {
+        share[c] = (float)((double)share[c] / sum);
     }
 }
