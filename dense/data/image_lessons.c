@@ -33,8 +33,8 @@ static weft_status check_teacher(const char *folder, const teacher *t, const ima
                FLAG_TEACHER " %s: its answers are for other images than %s: let weft predict answer for these", folder,
                set->name);
     WEFT_CHECK(t->rows == images, WEFT_ERR_DATA,
-               FLAG_TEACHER " %s: has %lld answers, and %s has %lld images: weft predict --split labelled answers for "
-                            "training images, too",
+               FLAG_TEACHER " %s: has %lld answers, and %s has %lld images: let weft predict answer for all "
+                            "splits",
                folder, (long long)t->rows, set->name, (long long)images);
     return WEFT_OK;
 }
@@ -119,8 +119,9 @@ static weft_status read_list(const image_set *set, char *text, char **name, int3
         }
         const int64_t class = class_named(set, at);
         WEFT_CHECK(!others && at[0] != '\0' && strlen(at) < IMAGE_NAME_BYTES, WEFT_ERR_USAGE,
-                   FLAG_IMAGE_CLASSES ": %s: no class of %s is called so; only the last name may be a new one, which is "
-                                      "that of all other classes",
+                   FLAG_IMAGE_CLASSES
+                   ": %s: no class of %s is called so; only the last name may be a new one, which is "
+                   "that of all other classes",
                    others ? name[*count - 1] : at, set->name);
         WEFT_CHECK(class < 0 || class_of[class] < 0, WEFT_ERR_USAGE, FLAG_IMAGE_CLASSES ": %s stands there twice", at);
         others = class < 0;

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "dense/data/image_options.def"
 #include "io/json.h"
 
 enum { DESCRIPTION_MOST = 64 << 20, CLASSES_MOST = 1 << 16 };
@@ -65,8 +64,7 @@ weft_status teacher_open(const char *folder, teacher *t)
     *t = (teacher){.rows = 0};
     WEFT_TRY(file_path(path, "%s/probabilities.npy", folder));
     WEFT_CHECK(file_exists(path), WEFT_ERR_NOINPUT,
-               FLAG_TEACHER " %s: has no probabilities.npy: name a folder that weft predict wrote for these images",
-               folder);
+               "%s: has no probabilities.npy: name a folder that weft predict wrote for these images", folder);
     WEFT_TRY(npy_map_open(path, &t->answers));
     WEFT_TRY(npy_expect(path, &t->answers.header, 'f', sizeof(float), 2, any));
     t->rows = t->answers.header.shape[0];
@@ -95,13 +93,13 @@ weft_status teacher_class(const teacher *t, int64_t row, int32_t *class)
     *class = 0;
     for (int64_t c = 0; c < t->classes; ++c) {
         WEFT_CHECK(p[c] >= 0.0f && p[c] <= 1.0f, WEFT_ERR_DATA,
-                   FLAG_TEACHER ": probabilities.npy, row %lld, class %lld: %g is no probability", (long long)row,
+                   "probabilities.npy of a teacher, row %lld, class %lld: %g is no probability", (long long)row,
                    (long long)c, (double)p[c]);
         *class = p[c] > p[*class] ? (int32_t)c : *class;
     }
-    return p[*class] > 0.0f ? WEFT_OK
-                            : weft_fail(WEFT_ERR_DATA, FLAG_TEACHER ": probabilities.npy, row %lld: all are 0",
-                                        (long long)row);
+    return p[*class] > 0.0f
+               ? WEFT_OK
+               : weft_fail(WEFT_ERR_DATA, "probabilities.npy of a teacher, row %lld: all are 0", (long long)row);
 }
 
 void teacher_shares(const teacher *t, int64_t row, const int32_t *class_of, double temperature, int64_t classes,

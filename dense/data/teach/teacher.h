@@ -28,8 +28,8 @@ void teacher_close(teacher *t);
 /* [out] class: the likeliest of a row, the first of equal ones. WEFT_ERR_DATA: a number that is no probability, with
  * its row; called for every row, so that others need not look. */
 weft_status teacher_class(const teacher *t, int64_t row, int32_t *class);
-/* [out] share: [classes] of a row at a temperature above 0: its probabilities, added up by class_of [t->classes], from 0
- * to classes - 1, become p^(1/temperature) over their sum, which is softmax(logits / temperature) where no two are
+/* [out] share: [classes] of a row at a temperature above 0: its probabilities, added up by class_of [t->classes], from
+ * 0 to classes - 1, become p^(1/temperature) over their sum, which is softmax(logits / temperature) where no two are
  * added. Any thread. */
 void teacher_shares(const teacher *t, int64_t row, const int32_t *class_of, double temperature, int64_t classes,
                     float *share);

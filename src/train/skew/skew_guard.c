@@ -85,7 +85,9 @@ static void take_ladder(skew_guard *g, int64_t steps)
         take_groups(g, comm_size(g->comm));
     }
     cut_densities(g, steps);
-    g->alike = g->settings > 0 && sync_mode_tracks(mode) && g->source->label_distance <= ALIKE;
+    /* Parts of a graph differ in more than their labels, and have no probe. */
+    g->alike =
+        g->settings > 0 && g->source->probe_steps > 0 && sync_mode_tracks(mode) && g->source->label_distance <= ALIKE;
     g->start = g->alike ? 3 * g->settings / 4 : 0;
 }
 
@@ -151,7 +153,8 @@ static weft_status judge_whole(skew_guard *g, uint64_t seed, double *judge)
     WEFT_TRY(g->source->batch(g->source->self, &pass, &batch));
     WEFT_TRY(g->model->forward(g->model->self, &pass, &logits));
     weft_status status = tensor_zero(&g->counts);
-    status = status == WEFT_OK ? tensor_accuracy(&logits, batch.targets->label, batch.targets->mask[0], &counts) : status;
+    status =
+        status == WEFT_OK ? tensor_accuracy(&logits, batch.targets->label, batch.targets->mask[0], &counts) : status;
     status = status == WEFT_OK ? tensor_download(&g->counts, seen) : status;
     WEFT_TRY(comm_agree(g->comm, status));
     double sum[SUMS] = {(double)seen[HOME].right, (double)seen[HOME].rows};
@@ -167,7 +170,8 @@ static weft_status look_whole(skew_guard *g, uint64_t seed, int64_t step, skew_c
     WEFT_TRY(comm_allreduce(g->comm, &sent, 1, WEFT_DTYPE_F64, COMM_SUM));
     WEFT_TRY(replica_average(g->replica, false));
     WEFT_TRY(judge_whole(g, seed, &judge));
-    *check = (skew_check){.home = judge, .away = judge, .judge = judge, .cost = sent / ranks / (steps * exact_bytes(g))};
+    *check =
+        (skew_check){.home = judge, .away = judge, .judge = judge, .cost = sent / ranks / (steps * exact_bytes(g))};
     return replica_resume(g->replica);
 }
 
@@ -260,8 +264,8 @@ weft_status skew_guard_reset(skew_guard *g)
     if (g == NULL) {
         return WEFT_OK;
     }
-    g->kept =
-        (skew_kept){.rule = skew_rule_begin(g->bound, g->settings, g->start, !sync_mode_tracks(sync_running(g->replica->sync)))};
+    g->kept = (skew_kept){
+        .rule = skew_rule_begin(g->bound, g->settings, g->start, !sync_mode_tracks(sync_running(g->replica->sync)))};
     g->figures = (skew_figures){.checked = false};
     g->stuck = false;
     g->sent = bytes_sent(g);

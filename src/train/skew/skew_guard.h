@@ -15,9 +15,9 @@
  *
  * Modes whose ranks update by themselves start at three quarters of their ladder where shards hardly differ in their
  * labels (train_source.label_distance), and the mean is judged at every fourth check: what these modes lose comes from
- * shards that differ, and an average sends as much as they do between two checks of a short run. A gradient entry that topk
- * keeps back waits 1 / density steps on average, and what waits when a run ends never arrives: densities by which it
- * would wait more than a sixth of the run are not on the ladder.
+ * shards that differ, and an average sends as much as they do between two checks of a short run. A gradient entry that
+ * topk keeps back waits 1 / density steps on average, and what waits when a run ends never arrives: densities by which
+ * it would wait more than a sixth of the run are not on the ladder.
  */
 #pragma once
 

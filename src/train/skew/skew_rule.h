@@ -39,14 +39,14 @@ typedef struct skew_memory {
 } skew_memory;
 
 typedef struct skew_rule {
-    double bound;     /* share of right answers that may be lost, above 0 */
-    int64_t rungs;    /* 1 .. SKEW_RUNGS_MOST */
-    int64_t equal;    /* 1: replicas are the same on all ranks after each step */
-    int64_t rung;     /* in force */
-    int64_t good;     /* checks in a row that speak for the next rung, since the last move */
-    int64_t checks;   /* so far */
-    int64_t broken;   /* checks that broke the bound */
-    double reference; /* best judge so far, aged */
+    double bound;               /* share of right answers that may be lost, above 0 */
+    int64_t rungs;              /* 1 .. SKEW_RUNGS_MOST */
+    int64_t equal;              /* 1: replicas are the same on all ranks after each step */
+    int64_t rung;               /* in force */
+    int64_t good;               /* checks in a row that speak for the next rung, since the last move */
+    int64_t checks;             /* so far */
+    int64_t broken;             /* checks that broke the bound */
+    double reference;           /* best judge so far, aged */
     double judged[SKEW_WINDOW]; /* judges of the last checks, the latest first; 0: there was none */
     skew_memory memory[SKEW_RUNGS_MOST];
 } skew_rule;

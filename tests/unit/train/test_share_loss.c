@@ -17,11 +17,8 @@ static double run(const float *share, double temperature, double scale, float *x
     weft_hal *hal;
     weft_tensor logits, loss;
     double sum = 0.0;
-    const train_targets targets = {.rows = ROWS,
-                                   .outputs = CLASSES,
-                                   .loss = TRAIN_LOSS_XENT,
-                                   .share_host = share,
-                                   .temperature = temperature};
+    const train_targets targets = {
+        .rows = ROWS, .outputs = CLASSES, .loss = TRAIN_LOSS_XENT, .share_host = share, .temperature = temperature};
     ASSERT_OK(weft_hal_open("ref", 1, &hal));
     ASSERT_OK(tensor_create(hal, WEFT_DTYPE_F32, ROWS, CLASSES, WEFT_MEM_WORKSPACE, &logits));
     ASSERT_OK(tensor_create(hal, WEFT_DTYPE_F64, 1, 1, WEFT_MEM_WORKSPACE, &loss));

@@ -120,7 +120,8 @@ static void test_chance_decides_nothing(void **state)
     skew_rule rule = level_rule();
     (void)state;
     decide(&rule, 0.0, slow[0], 1.0);
-    assert_int_equal(decide(&rule, 0.0, slow[1] + 0.012, 1.0), 1); /* 1.7 points in a check, 0.4 a check in the window */
+    assert_int_equal(decide(&rule, 0.0, slow[1] + 0.012, 1.0),
+                     1); /* 1.7 points in a check, 0.4 a check in the window */
     rule = level_rule();
     for (int i = 0; i < SKEW_WINDOW; ++i) {
         rule.judged[i] = 0.70 - 0.05 * i;
