@@ -19,7 +19,7 @@ static const int order[TRAIN_SPLITS] = {IMAGE_VALID, IMAGE_TEST, IMAGE_TRAIN};
 static int64_t row_of(const image_store *store, int split, int64_t index)
 {
     int64_t before = 0;
-    for (int i = 0; order[i] != split; ++i) {
+    for (int i = 0; i < TRAIN_SPLITS && order[i] != split; ++i) {
         before += store->part[order[i]].count;
     }
     return before + index;

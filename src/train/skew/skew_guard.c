@@ -88,7 +88,7 @@ static void take_ladder(skew_guard *g, int64_t steps)
     /* Parts of a graph differ in more than their labels, and have no probe. */
     g->alike =
         g->settings > 0 && g->source->probe_steps > 0 && sync_mode_tracks(mode) && g->source->label_distance <= ALIKE;
-    g->start = g->alike ? 3 * g->settings / 4 : 0;
+    g->start = g->alike ? g->settings / 2 : 0;
 }
 
 /* ---- scores ------------------------------------------------------------------------------------------------------ */

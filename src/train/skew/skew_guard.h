@@ -13,7 +13,7 @@
  * a graph in parts, whose rows no rank computes alone, only the mean is judged, on all training rows. What it decides
  * depends on values and numbers of steps alone, so that a repeated run has the same bits.
  *
- * Modes whose ranks update by themselves start at three quarters of their ladder where shards hardly differ in their
+ * Modes whose ranks update by themselves start in the middle of their ladder where shards hardly differ in their
  * labels (train_source.label_distance), and the mean is judged at every fourth check: what these modes lose comes from
  * shards that differ, and an average sends as much as they do between two checks of a short run. A gradient entry that
  * topk keeps back waits 1 / density steps on average, and what waits when a run ends never arrives: densities by which
