@@ -218,6 +218,10 @@ static weft_status open_local(weft_comm *comm, const char *path, const image_opt
     set->format = reader->format;
     name_set(path, set);
     WEFT_TRY(reader->open(comm, place, options, set));
+    if (options->teacher != NULL) {
+        WEFT_TRY(image_set_teach(options->teacher, options->temperature, options->trained, set));
+    }
+    WEFT_TRY(options->choose != NULL ? image_set_choose_classes(options->choose, set) : WEFT_OK);
     return divide(place, options, set);
 }
 
@@ -428,6 +432,8 @@ void image_set_close(image_set *set)
         for (int s = 0; s < TRAIN_SPLITS; ++s) {
             weft_free(store->part[s].owned);
         }
+        teacher_close(&store->teacher);
+        weft_free(store->taught);
     }
     if (set->class_name != NULL) {
         weft_free(set->class_name[0]);
@@ -445,8 +451,7 @@ int64_t image_set_bytes(const image_set *set)
     return set->height * set->width * set->channels;
 }
 
-/* Where a sample of a split stands in the parts, which know nothing of images set apart. */
-static const image_part *find(const image_set *set, int *split, int64_t *index)
+const image_part *image_set_find(const image_set *set, int *split, int64_t *index)
 {
     const image_store *store = set->store;
     if (store->held.n > 0 && *split != IMAGE_TEST) {
@@ -461,7 +466,7 @@ weft_status image_set_read(const image_set *set, int split, int64_t index, uint8
 {
     WEFT_CHECK(split >= 0 && split < TRAIN_SPLITS && index >= 0 && index < set->count[split], WEFT_ERR_INTERNAL,
                "image %lld of split %d is asked for", (long long)index, split);
-    const image_part *part = find(set, &split, &index);
+    const image_part *part = image_set_find(set, &split, &index);
     *label = part->label[index];
     image_level level;
     WEFT_TRY(make(set, first_of(set->store, split) + index, pixels, &level));
@@ -471,7 +476,7 @@ weft_status image_set_read(const image_set *set, int split, int64_t index, uint8
 
 int32_t image_set_label(const image_set *set, int split, int64_t index)
 {
-    return find(set, &split, &index)->label[index];
+    return image_set_find(set, &split, &index)->label[index];
 }
 
 int64_t image_set_evaluated(const image_set *set)
@@ -504,7 +509,7 @@ void image_set_count_classes(const image_set *set, int64_t *by_class)
     }
 }
 
-static weft_status rename_classes(image_set *set, int64_t classes, char *const *names)
+weft_status image_set_rename_classes(image_set *set, int64_t classes, char *const *names)
 {
     if (set->class_name != NULL) {
         WEFT_FREE_ALL(set->class_name[0], set->class_name);
@@ -532,7 +537,7 @@ weft_status image_set_relabel(image_set *set, const int32_t *class_of, int64_t c
             set->labelled[s] -= part->label[i] < 0;
         }
     }
-    return rename_classes(set, classes, names);
+    return image_set_rename_classes(set, classes, names);
 }
 
 bool image_set_is_spread(const image_set *set)
@@ -547,7 +552,7 @@ int image_set_server(const image_set *set, int split, int64_t index, int reader)
     }
     const image_cache *cache = set->store->cache;
     assert(split >= 0 && split < TRAIN_SPLITS && index >= 0 && index < set->count[split]);
-    find(set, &split, &index);
+    image_set_find(set, &split, &index);
     const int home = image_cache_home(cache, first_of(set->store, split) + index);
     return home >= 0 && reader >= 0 && image_cache_together(cache, home, reader) ? -1 : home;
 }
@@ -555,7 +560,7 @@ int image_set_server(const image_set *set, int split, int64_t index, int reader)
 weft_status image_set_serve(const image_set *set, int split, int64_t index, uint8_t *pixels)
 {
     image_level level;
-    find(set, &split, &index);
+    image_set_find(set, &split, &index);
     return make(set, first_of(set->store, split) + index, pixels, &level);
 }
 
@@ -567,14 +572,14 @@ void image_set_note_fetched(const image_set *set)
 const char *image_set_file(const image_set *set, int split, int64_t index)
 {
     const image_store *store = set->store;
-    find(set, &split, &index);
+    image_set_find(set, &split, &index);
     return store->name != NULL ? store->name(store->self, first_of(store, split) + index) : NULL;
 }
 
 item_origin image_set_origin(const image_set *set, int split, int64_t index)
 {
     const image_store *store = set->store;
-    find(set, &split, &index);
+    image_set_find(set, &split, &index);
     return store->origin != NULL ? store->origin(store->self, first_of(store, split) + index) : (item_origin){.sum = 0};
 }
 

@@ -66,7 +66,13 @@ typedef struct image_options {
     const char *memory_flag;  /* the option that bounds memory, for messages; NULL: --cache-memory */
     const char *cache_folder; /* on the node's disk, keeps pixels for this job and others; NULL: none */
     uint64_t cache_disk;      /* most bytes in that folder; 0: the free bytes, less a tenth of the disk */
-    int threads;              /* >= 1 that look at images while opening */
+    /* Folder of weft predict whose answers become the classes of all images; NULL: none. */
+    const char *teacher;
+    double temperature; /* above 0: image_set_shares gives its probabilities at that temperature */
+    /* Classes to tell apart, "car,truck,other", where the last may stand for all that the images have beside; NULL:
+     * all. */
+    const char *choose;
+    int threads; /* >= 1 that look at images while opening */
     /* [known_count] boxes that are known to move, as image_set_origin gave them; with motion. NULL: they are found. */
     const item_origin *known;
     int64_t known_count;
@@ -145,6 +151,14 @@ item_origin image_set_origin(const image_set *set, int split, int64_t index);
  */
 int64_t image_set_evaluated(const image_set *set);
 void image_set_evaluated_at(const image_set *set, int64_t position, int *split, int64_t *index);
+
+/*
+ * Shares of the classes that a sample is taught by (image_options.teacher, with a temperature): image_set_has_shares
+ * says whether there are any. [out] share: [set->classes], which add up to 1. Any thread.
+ */
+bool image_set_has_shares(const image_set *set);
+double image_set_temperature(const image_set *set);
+void image_set_shares(const image_set *set, int split, int64_t index, float *share);
 
 /* [out] by_class: [set->classes] samples of all splits. */
 void image_set_count_classes(const image_set *set, int64_t *by_class);

@@ -22,6 +22,7 @@ typedef struct slot {
     int64_t *id;       /* [rows] host, as are label, split and mask */
     int32_t *label;
     uint8_t *split, *mask;
+    float *classes_share; /* [rows, classes] host, of training rows; NULL: labels are learnt */
     weft_tensor device_pixels, device_id, device_label, device_mask[TRAIN_SPLITS];
     image_batch batch;
     train_targets targets;
@@ -136,6 +137,9 @@ static weft_status make_row(void *self, int number, int64_t row, int worker)
     to->split[row] = to->label[row] >= 0 ? (uint8_t)split : TRAIN_SPLIT_NONE;
     float *out = to->pixels + row * a->crop_height * a->crop_width * augment_channels(a);
     if (to->key.training) {
+        if (to->classes_share != NULL) {
+            image_set_shares(s->options.set, split, index, to->classes_share + row * s->options.set->classes);
+        }
         augment_train(a, to->key.seed, to->key.epoch, to->id[row], pixels, out);
     } else {
         augment_plain(a, pixels, out);
@@ -220,6 +224,8 @@ static void describe(const image_source *s, slot *b)
     if (b->key.training) {
         b->targets.counted[IMAGE_TRAIN] = b->share.batch;
         b->targets.loss_entries = b->share.batch;
+        b->targets.share_host = b->classes_share;
+        b->targets.temperature = image_set_temperature(s->options.set);
         return; /* without a mask all rows count */
     }
     count_evaluated(s, b->key.turn.step * eval_batch(s), b->share.batch, b->targets.counted);
@@ -288,6 +294,9 @@ static weft_status create_slot(const image_source *s, int64_t rows, slot *b)
     WEFT_TRY(WEFT_NEW(&b->id, rows, WEFT_MEM_IMAGE));
     WEFT_TRY(WEFT_NEW(&b->label, rows, WEFT_MEM_IMAGE));
     WEFT_TRY(WEFT_NEW(&b->split, rows, WEFT_MEM_IMAGE));
+    if (image_set_has_shares(s->options.set)) {
+        WEFT_TRY(WEFT_NEW_ZERO(&b->classes_share, rows * s->options.set->classes, WEFT_MEM_IMAGE));
+    }
     return WEFT_NEW(&b->mask, rows, WEFT_MEM_IMAGE);
 }
 
@@ -296,7 +305,7 @@ static void destroy_slot(const image_source *s, slot *b)
     if (!hal_host_visible(s->hal)) {
         weft_free(b->pixels);
     }
-    WEFT_FREE_ALL(b->id, b->label, b->split, b->mask);
+    WEFT_FREE_ALL(b->id, b->label, b->split, b->mask, b->classes_share);
     TENSOR_DESTROY_ALL(&b->device_pixels, &b->device_id, &b->device_label);
     for (int m = 0; m < TRAIN_SPLITS; ++m) {
         tensor_destroy(&b->device_mask[m]);
@@ -387,6 +396,7 @@ static void fill_source(image_source *s)
                                .steps = steps,
                                .eval_steps = eval_steps > 0 ? eval_steps : 1,
                                .leaves_training = true,
+                               .label_distance = o->deal != NULL ? batch_deal_distance(o->deal) : 0.0,
                                .loss_entries = o->drop_last && steps * o->batch < samples ? steps * o->batch : samples,
                                .loss = TRAIN_LOSS_XENT,
                                .outputs = outputs_of(o),

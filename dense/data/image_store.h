@@ -12,6 +12,7 @@
 #include "base/permutation.h"
 #include "dense/data/image_cache.h"
 #include "dense/data/image_set.h"
+#include "dense/data/teach/teacher.h"
 #include "io/item_origin.h"
 
 /* Samples of a split as they come. */
@@ -48,7 +49,25 @@ typedef struct image_store {
     bool strict;
     /* Number of samples that were made grey. */
     atomic_int grey;
+    /* Whose answers stand in for labels, and the set's class of each of its classes; NULL: nobody's. */
+    teacher teacher;
+    int32_t *taught;
+    double temperature; /* at which probabilities are learnt; 0: the likeliest class is */
     /* Figures of image_use. */
     atomic_llong samples[IMAGE_LEVELS];
     atomic_ullong source_bytes;
 } image_store;
+
+/* ---- other labels, for image_set_open; in image_lessons.c ---- */
+
+/* The classes of a set become those of a folder's answers (image_options.teacher), of all parts as a reader left them;
+ * images that have none become training images, unless the set is for a trained model. WEFT_ERR_DATA: they are answers
+ * for other images. */
+weft_status image_set_teach(const char *folder, double temperature, bool trained, image_set *set);
+/* Classes outside of a list become one (image_options.choose). WEFT_ERR_USAGE. */
+weft_status image_set_choose_classes(const char *list, image_set *set);
+
+/* Where a sample of a split stands in the parts, which know nothing of images set apart. */
+const image_part *image_set_find(const image_set *set, int *split, int64_t *index);
+/* Names and number of classes; labels stay. names: [classes], or NULL; copied. */
+weft_status image_set_rename_classes(image_set *set, int64_t classes, char *const *names);

@@ -26,3 +26,12 @@ static inline int64_t focus_unit_item(const focus_units *units, int64_t unit)
 
 /* [out] code: [units->count] scores of a class. WEFT_ERR_RESOURCE. */
 weft_status focus_units_score(const focus_units *units, const focus_index *index, int64_t class, uint16_t *code);
+
+/*
+ * What the other way to save runs would need of an index of moving things: to look at every stride-th frame alone, and
+ * ask about each of its boxes. [out] stride: the largest up to FOCUS_STRIDE_MOST that comes upon at least this share
+ * of all tracks, as every smaller one does; 1: every frame has to be looked at. runs: boxes of those frames.
+ * WEFT_ERR_RESOURCE.
+ */
+enum { FOCUS_STRIDE_MOST = 1024 };
+weft_status focus_units_stride(const focus_index *index, double share, int64_t *stride, int64_t *runs);

@@ -488,6 +488,15 @@ class TrainOptions(TypedDict, total=False):
     motion: default off
         of a trained model: --data is a folder or a tar of frames of a still camera, in the order of their names, and
         what moves in them is answered for: boxes, cut out and scaled
+    teacher: default none
+        a folder that weft predict wrote for --data: its answers are the classes of all images, also of images without
+        any, and boxes of --motion
+    temperature: 0 to 100; default 0
+        with --teacher: train towards its probabilities p^(1/T) over their sum, by T^2 times the cross-entropy of
+        softmax(answers/T) (Hinton et al. 2015); 0 = towards its likeliest class
+    classes: default none
+        classes to tell apart, by name, or by number where they have none; a last name that is no class of the images,
+        such as other, is one class of all the others
     valid_images: 0 to 1000000000; default 0
         training images to set apart for validation where the data have none; without validation the last epoch counts
     data_format: one of auto, idx, cifar, folders, tar, loose, synth; default auto
@@ -844,6 +853,9 @@ class TrainOptions(TypedDict, total=False):
     cache_dir: str
     cache_disk: Union[int, str]
     motion: bool
+    teacher: str
+    temperature: float
+    classes: str
     valid_images: int
     data_format: str
     augment: str

@@ -210,6 +210,10 @@ typedef struct train_targets {
     bool labelled;
     /* Device and host copy of the classes [rows]; NULL with tasks, or without rows. */
     const int32_t *label, *label_host;
+    /* Shares of all classes [rows, outputs] on the host that a training batch learns in the place of its labels, which
+     * scores still take, and the temperature of that loss (train/loop/share_loss.h). NULL: labels are learnt. */
+    const float *share_host;
+    double temperature;
     /* Device and host copy of the tasks [rows, outputs]: 0, 1 or NaN, or of numbers [rows, 1], NaN: none; NULL with
      * classes, or without rows. */
     const float *target, *target_host;

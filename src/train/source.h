@@ -47,8 +47,9 @@ typedef struct train_source {
      * `step` of probe_steps, a multiple of the ranks, for an evaluation pass; all its rows are owned by rank
      * step % ranks. targets->label_host has their labels. The samples are the same at every call. Local.
      */
-    int64_t probe_steps; /* 0: there is no probe; the same on all ranks */
-    int64_t probe_rows;  /* the most of a batch */
+    double label_distance; /* mean label distance of the ranks' shards; 0 where any rank computes any sample */
+    int64_t probe_steps;   /* 0: there is no probe; the same on all ranks */
+    int64_t probe_rows;    /* the most of a batch */
     weft_status (*probe)(void *self, int64_t step, train_batch *batch);
 } train_source;
 

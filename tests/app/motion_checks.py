@@ -4,6 +4,7 @@ truth FILE TRUTH: every thing that is 10 pixels wide or more has one box, near i
 answers CSV FILE PREDICTIONS CLASS: answers are the tracks whose surest box the network takes for the class, all verified.
 count CSV FILE PREDICTIONS CLASS: all tracks were asked about, and so many are of the class.
 scene FILE LEAST TRACKS: at least so many boxes a track, of at least so many tracks.
+stride LOG FILE SHARE: what the log of a query says about every s-th frame.
 runs CSV FILE: the network ran once a track at most.
 """
 import collections
@@ -108,5 +109,21 @@ def check_runs(path, index):
     assert 0 < int(row["runs"]) <= len({item[2] for item in boxes(index)}), row
 
 
-{"truth": check_truth, "answers": check_answers, "count": check_count, "scene": check_scene,
+def check_stride(path, index, share):
+    items = boxes(index)
+    tracks = {item[2] for item in items}
+
+    def seen(stride):
+        return [item for item in items if item[1] % stride == 0]
+
+    stride = 1
+    while stride < 1024 and len({item[2] for item in seen(stride + 1)}) >= float(share) * len(tracks):
+        stride += 1
+    assert stride > 1
+    with open(path, encoding="utf-8") as stream:
+        log = stream.read()
+    assert f"every {stride}th frame alone" in log and f" needs {len(seen(stride))} runs" in log, (stride, log)
+
+
+{"truth": check_truth, "stride": check_stride, "answers": check_answers, "count": check_count, "scene": check_scene,
  "runs": check_runs}[sys.argv[1]](*sys.argv[2:])

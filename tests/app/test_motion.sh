@@ -60,8 +60,10 @@ cmp one.csv grown.csv || fail "an index in two parts answers otherwise"
 # ---- one run a track, none for a second query, and the same answers of several ranks ----
 ok "$weft" predict --data traffic/frames --motion --checkpoint large "${options[@]}" --out all
 check answers one.csv one.idx all/predictions.npy 1
-ok focus query --data grown --motion --index one-asked.idx --expensive large --class class2 --labels 12 --count
+ok "$weft" focus query --data grown --motion --index one-asked.idx --expensive large --class class2 --labels 12 --count \
+    --batch-size 32 --threads 1 --pin off
 check count out one.idx all/predictions.npy 2
+check stride err one.idx 0.95
 grep -q ",0$" out || fail "every track was asked about, and the network runs again: $(cat out)"
 ok ranks 2 "$weft" focus query --data traffic/frames --index grown.idx --expensive large --class class1 --labels 12 "${options[@]}"
 cmp out one.csv || fail "2 ranks answer otherwise"

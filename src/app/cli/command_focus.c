@@ -62,6 +62,20 @@ static void tell_thresholds(const focus_query *q)
                                  : " (none: the network ran on all)");
 }
 
+/* Looking at some frames alone is the plan that needs no small network; answers that the index held already count, as
+ * it would have asked for them, too. */
+static void tell_stride(const focus_query *q)
+{
+    const double asked = (double)(q->asker->runs + q->asker->known);
+    if (q->stride == 1) {
+        log_info("looking at every s-th frame alone would miss more of the tracks for any s above 1");
+    } else {
+        log_info("looking at every %lldth frame alone, the most that comes upon the share %g of all tracks, needs %lld "
+                 "runs: %.2f times those of this query",
+                 (long long)q->stride, q->recall, (long long)q->stride_runs, (double)q->stride_runs / fmax(asked, 1.0));
+    }
+}
+
 static void tell(const focus_query *q, const char *class)
 {
     const focus_asker *a = q->asker;
@@ -79,6 +93,9 @@ static void tell(const focus_query *q, const char *class)
     }
     if (q->limit == 0 && !(q->late && q->drawn == 0)) { /* without a sample there are no thresholds */
         tell_thresholds(q);
+    }
+    if (q->stride > 0 && !q->late) {
+        tell_stride(q);
     }
 }
 
@@ -101,7 +118,7 @@ static weft_status run_query(focus_work *w, const weft_options *o)
     focus_network_hash(a->network, a->hash);
     const focus_head *head = &a->index->head;
     WEFT_TRY(focus_network_class(&m->classes, m->outputs, m->path, class, &q->asked_class));
-    WEFT_TRY(focus_network_class(&head->class_name, head->classes, a->path, class, &indexed));
+    WEFT_TRY(focus_network_indexed(&head->class_name, head->classes, a->path, &m->classes, class, &indexed));
     WEFT_TRY(focus_asker_begin(a));
     const workload *data = a->network->work;
     if (data->held.total > a->index->items) {

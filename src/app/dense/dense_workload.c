@@ -60,7 +60,7 @@ static int64_t channels_of(const workload *work)
     return channels == 1 || channels == 3 ? channels : 0;
 }
 
-static const char *folder_of(const char *text)
+static const char *text_or_null(const char *text)
 {
     return text[0] != '\0' ? text : NULL;
 }
@@ -144,14 +144,22 @@ static weft_status dense_open(workload *work, const char *folder)
                              .valid = option_int(o, OPT_VALID_IMAGES),
                              .seed = (uint64_t)option_int(o, OPT_SEED),
                              .memory = option_size(o, OPT_CACHE_MEMORY),
-                             .cache_folder = folder_of(option_text(o, OPT_CACHE_DIR)),
+                             .cache_folder = text_or_null(option_text(o, OPT_CACHE_DIR)),
                              .cache_disk = option_size(o, OPT_CACHE_DISK),
+                             .teacher = text_or_null(option_text(o, OPT_TEACHER)),
+                             .temperature = option_real(o, OPT_TEMPERATURE),
+                             .choose = text_or_null(option_text(o, OPT_IMAGE_CLASSES)),
                              .threads = context->placement.threads,
                              .motion = option_flag(o, OPT_MOTION) || work->known != NULL,
                              .known = work->known,
                              .known_count = work->known_count};
-    WEFT_CHECK(!options.motion || work->trained, WEFT_ERR_USAGE,
-               FLAG_MOTION ": what moves has no classes to train for; weft predict and weft focus answer for it");
+    WEFT_CHECK(!options.motion || work->trained || options.teacher != NULL, WEFT_ERR_USAGE,
+               FLAG_MOTION ": what moves has no classes to train for: weft predict answers for it, and " FLAG_TEACHER
+                           " takes such answers for classes");
+    const option_id other = option_real(o, OPT_LABEL_SMOOTHING) > 0.0 ? OPT_LABEL_SMOOTHING : OPT_CLASS_WEIGHTS;
+    if (options.temperature > 0.0 && (other == OPT_LABEL_SMOOTHING || option_text(o, other)[0] != '\0')) {
+        return option_contradict(o, OPT_TEMPERATURE, other, "one learns a label, the other shares of all classes");
+    }
     bound_memory(context, &options);
     activity_begin(ACTIVITY_LOAD);
     weft_status status = dense_size_of(o, &options.height, &options.width);

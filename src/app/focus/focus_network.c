@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "app/workload/class_match.h"
+#include "base/log.h"
 #include "base/number.h"
 
 /* Two sums of 64 bits make the hash. */
@@ -60,17 +61,42 @@ weft_status focus_network_check(const predictor *p)
     return WEFT_OK;
 }
 
+static int64_t find_name(const name_list *names, const char *name)
+{
+    for (int64_t i = 0; names->text != NULL && i < names->count; ++i) {
+        if (strcmp(names->text[i], name) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+weft_status focus_network_indexed(const name_list *indexed, int64_t classes, const char *of, const name_list *expensive,
+                                  const char *name, int64_t *class)
+{
+    int64_t others = -1, unknown = 0;
+    for (int64_t i = 0; indexed->text != NULL && i < indexed->count; ++i) {
+        const bool known = find_name(expensive, indexed->text[i]) >= 0;
+        unknown += !known;
+        others = known ? others : i;
+    }
+    if (unknown == 1 && find_name(indexed, name) < 0 && find_name(expensive, name) >= 0) {
+        log_info("%s: does not tell %s from others: it is looked for in %s", of, name, indexed->text[others]);
+        *class = others;
+        return WEFT_OK;
+    }
+    return focus_network_class(indexed, classes, of, name, class);
+}
+
 weft_status focus_network_class(const name_list *names, int64_t classes, const char *of, const char *name,
                                 int64_t *class)
 {
     char list[CLASS_LIST_BYTES];
     const bool named = names->text != NULL;
     const class_side side = {of, named ? (const char *const *)names->text : NULL, classes};
-    for (int64_t i = 0; named && i < names->count; ++i) {
-        if (strcmp(names->text[i], name) == 0) {
-            *class = i;
-            return WEFT_OK;
-        }
+    *class = find_name(names, name);
+    if (*class >= 0) {
+        return WEFT_OK;
     }
     WEFT_CHECK(!named && number_parse_int(name, class) && *class >= 0 && *class < classes, WEFT_ERR_USAGE,
                FLAG_FOCUS_CLASS " %s: is no class of %s: it knows %s", name, of, class_side_list(&side, list));

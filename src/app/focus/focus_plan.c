@@ -88,8 +88,8 @@ static weft_status answer(planner *s, predictor *p, const char *path)
     WEFT_TRY(focus_network_check(p));
     WEFT_TRY(check_classes(s, p));
     WEFT_CHECK(p->work->held.total == 0 || workload_row_origin(p->work, 0).width == 0, WEFT_ERR_UNSUPPORTED,
-               "%s: plans are made of whole files, not of what moves in frames: weft focus ingest and query say what a "
-               "pair of networks does there",
+               "%s: plans are made of whole files, not of what moves in frames: weft focus query says what a pair of "
+               "networks does there, and what looking at every s-th frame would",
                p->work->name);
     if (s->sample.networks == 0) {
         WEFT_CHECK(p->work->held.total > 1, WEFT_ERR_DATA, "%s: has %lld %s, too few for a plan", p->work->name,

@@ -40,8 +40,9 @@ typedef struct focus_query {
     double kept;         /* share of the class that the answers hold at least; less than `recall` where it is late */
     focus_label *sample; /* [drawn] labels of the uniform sample, ascending */
     int64_t drawn;
-    double positives; /* items of the class, as many as the first sample says */
-    int64_t *found;   /* [count] items that are answers, ascending; with a limit the likeliest first */
+    double positives;            /* items of the class, as many as the first sample says */
+    int64_t stride, stride_runs; /* of tracks, with a promise: focus_units_stride for `recall`; 0: not looked for */
+    int64_t *found;              /* [count] items that are answers, ascending; with a limit the likeliest first */
     int64_t count, accepted;
     double accepted_share;        /* of the sample from hi on, that is of the class */
     double estimate, least, most; /* items of the class in the index, and the interval of their number */

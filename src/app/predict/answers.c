@@ -34,6 +34,8 @@ weft_status answers_make(const predictor *p, answers *a)
     a->table.data = work->name;
     a->table.kind = work->ops->data;
     a->table.rows = work->rows;
+    a->table.hash = work->hash;
+    a->table.names = &p->model->classes;
     memcpy(a->table.ceiling, work->ceiling, sizeof a->table.ceiling);
     a->table.class_name = a->table.classes > 0 ? work->class_name : NULL;
     if (!a->table.labelled) {

@@ -30,6 +30,8 @@ typedef struct score_comparison {
 typedef struct score_table {
     const char *model, *data; /* names, for reading */
     const char *kind, *rows;  /* what the data are (ops->data), and a row of them: "vertices" */
+    const char *hash;         /* of the data, as --teacher checks it; NULL: none */
+    const name_list *names;   /* of the model's classes; no text: it has none */
     bool labelled;            /* without labels everything below is empty */
     train_metric metric;
     double score[TRAIN_SPLITS];

@@ -299,6 +299,22 @@ void score_table_print_brief(FILE *out, const score_table *t)
     }
 }
 
+/* What training towards these answers asks for. */
+static void write_identity(json_writer *json, const score_table *t)
+{
+    if (t->hash == NULL) {
+        return;
+    }
+    json_text(json, "data_hash", t->hash);
+    if (t->names->text != NULL) {
+        json_array(json, "class_names");
+        for (int64_t c = 0; c < t->names->count; ++c) {
+            json_text(json, NULL, t->names->text[c]);
+        }
+        json_end(json);
+    }
+}
+
 static void print_json(FILE *out, const score_table *t)
 {
     json_writer json = json_begin(out, true);
@@ -306,6 +322,7 @@ static void print_json(FILE *out, const score_table *t)
     json_int(&json, "schema", 1);
     json_text(&json, "model", t->model);
     json_text(&json, t->kind, t->data);
+    write_identity(&json, t);
     if (t->labelled) {
         json_text(&json, "metric", metric_kind_of(t->metric)->word);
         for (int s = 0; s < TRAIN_SPLITS; ++s) {

@@ -13,6 +13,7 @@
 #include "train/checkpoint/keeper_state.h"
 #include "train/loop/class_weights.h"
 #include "train/loop/plateau.h"
+#include "train/loop/share_loss.h"
 #include "train/loop/team.h"
 #include "train/loop/value_loss.h"
 #include "train/skew/skew_guard.h"
@@ -162,6 +163,9 @@ static weft_status loss_and_gradient(void *self, const train_targets *t, weft_te
     tensor_loss_rows rows = {.mask = t->mask[0], .scale = scale * mean_of(t), .smoothing = l->options->smoothing};
     WEFT_TRY(class_weights_apply(&l->weights, l->comm, l->hal, t, &rows));
     WEFT_TRY(l->right.cols > 0 ? tensor_accuracy(logits, t->label, t->mask[0], &l->right) : WEFT_OK);
+    if (t->share_host != NULL) {
+        return share_loss(t, rows.scale, sum, logits);
+    }
     if (t->loss == TRAIN_LOSS_XENT) {
         return tensor_softmax_xent(logits, t->label, &rows, sum, logits);
     }

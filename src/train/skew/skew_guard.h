@@ -9,8 +9,15 @@
  *
  * A check costs no model on the wire but one average: every rank scores its own replica on probes of all ranks
  * (train_source.probe), so home and away scores meet in two sums; then replicas are averaged as before an evaluation,
- * every rank scores the mean on its own probe, and one more sum is the judge's score. Replicas go on as they were. What
- * it decides depends on values and numbers of steps alone, so that a repeated run has the same bits.
+ * every rank scores the mean on its own probe, and one more sum is the judge's score. Replicas go on as they were. Of
+ * a graph in parts, whose rows no rank computes alone, only the mean is judged, on all training rows. What it decides
+ * depends on values and numbers of steps alone, so that a repeated run has the same bits.
+ *
+ * Modes whose ranks update by themselves start in the middle of their ladder where shards hardly differ in their
+ * labels (train_source.label_distance), and the mean is judged at every fourth check: what these modes lose comes from
+ * shards that differ, and an average sends as much as they do between two checks of a short run. A gradient entry that
+ * topk keeps back waits 1 / density steps on average, and what waits when a run ends never arrives: densities by which
+ * it would wait more than a sixth of the run are not on the ladder.
  */
 #pragma once
 
@@ -22,14 +29,14 @@ typedef struct skew_guard skew_guard;
 
 /*
  * points: of accuracy that may be lost, above 0; steps: of a run. [out] guard: NULL where there is nothing to guard,
- * with a line in the log: one rank, a mode that is exact, or a knob with one setting. WEFT_ERR_USAGE: the source has no
- * probe. Collective.
+ * with a line in the log: one rank, a mode that is exact, or a knob with one setting. WEFT_ERR_USAGE: the data
+ * have no classes to score. Collective.
  */
 weft_status skew_guard_create(weft_comm *comm, train_model *model, const train_source *source, train_replica *replica,
                               double points, int64_t steps, skew_guard **guard);
 void skew_guard_destroy(skew_guard *guard); /* NULL is allowed */
 
-/* A run begins, after replica_reset: the mode stands on its tightest setting. Collective. NULL is allowed. */
+/* A run begins, after replica_reset: the mode stands on the setting to start from. Collective. NULL is allowed. */
 weft_status skew_guard_reset(skew_guard *guard);
 /* After the update of step `step` of the run, from 1: checks every skew_guard_every steps. seed: of the run. NULL is
  * allowed. Collective. */

@@ -3,14 +3,15 @@
 
 #include <assert.h>
 #include <math.h>
+#include <string.h>
 
 /* The part of `bound` by which the reference falls a check. */
 #define AGING 0.125
 
-skew_rule skew_rule_begin(double bound, int rungs, bool equal)
+skew_rule skew_rule_begin(double bound, int rungs, int start, bool equal)
 {
-    assert(bound > 0.0 && rungs >= 1 && rungs <= SKEW_RUNGS_MOST);
-    return (skew_rule){.bound = bound, .rungs = rungs, .equal = equal};
+    assert(bound > 0.0 && rungs >= 1 && rungs <= SKEW_RUNGS_MOST && start >= 0 && start < rungs);
+    return (skew_rule){.bound = bound, .rungs = rungs, .rung = start, .equal = equal};
 }
 
 static double score_of(const skew_rule *rule, const skew_check *check)
@@ -40,11 +41,20 @@ static bool may_climb(const skew_rule *rule)
     return next->score <= 1.0 && (next->cost == 0.0 || next->cost < here->cost);
 }
 
+/* Returns how much the judge rose a check, over a window: one check alone moves by chance as much as a slow rise does.
+ * The latest judge takes its place in the window. */
+static double rise_of(skew_rule *rule, double judge)
+{
+    const double rise = (judge - rule->judged[SKEW_WINDOW - 1]) / SKEW_WINDOW;
+    memmove(rule->judged + 1, rule->judged, (SKEW_WINDOW - 1) * sizeof *rule->judged);
+    rule->judged[0] = judge;
+    return rise;
+}
+
 double skew_rule_decide(skew_rule *rule, const skew_check *check)
 {
     const double aged = rule->reference - AGING * rule->bound;
-    const double score = score_of(rule, check), rise = check->judge - rule->before;
-    rule->before = check->judge;
+    const double score = score_of(rule, check), rise = rise_of(rule, check->judge);
     rule->reference = check->judge > aged ? check->judge : aged;
     rule->checks += 1;
     remember(rule, score, check->cost);
@@ -68,7 +78,10 @@ bool skew_rule_is_valid(const skew_rule *rule, int rungs)
     bool valid = rule->rungs == rungs && rule->rung >= 0 && rule->rung < rungs && rule->good >= 0 &&
                  rule->checks >= 0 && (rule->equal == 0 || rule->equal == 1) && rule->broken >= 0 &&
                  rule->broken <= rule->checks && rule->bound > 0.0 && rule->bound <= 1.0 &&
-                 fabs(rule->reference) <= 2.0 && fabs(rule->before) <= 1.0;
+                 fabs(rule->reference) <= 2.0;
+    for (int i = 0; valid && i < SKEW_WINDOW; ++i) {
+        valid = rule->judged[i] >= 0.0 && rule->judged[i] <= 1.0;
+    }
     for (int r = 0; valid && r < rungs; ++r) {
         valid = isfinite(rule->memory[r].score) && rule->memory[r].cost >= 0.0 && isfinite(rule->memory[r].cost);
     }

@@ -12,7 +12,8 @@
  * breaks the bound: one rung back at once. Two checks in a row within the bound: one rung on, unless the next rung is
  * remembered as broken or as sending no less. What is remembered of a rung halves in SKEW_HALF_LIFE checks, after
  * which it is tried again. Replicas that are always equal (topk) raise no alarm: there the rung also stays while the
- * judge rises by more than the bound a check, as fewer bytes would slow that down unseen.
+ * judge rises by more than the bound a check, over the last SKEW_WINDOW checks, as fewer bytes would slow that down
+ * unseen.
  *
  * Idea: K. Hsieh, A. Phanishayee, O. Mutlu, P. Gibbons: The non-IID data quagmire of decentralized machine learning
  * (SkewScout). ICML 2020, arXiv 1910.00189.
@@ -22,7 +23,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { SKEW_RUNGS_MOST = 12, SKEW_ALARM = 5, SKEW_GOOD_CHECKS = 2, SKEW_HALF_LIFE = 4 };
+enum { SKEW_RUNGS_MOST = 12, SKEW_ALARM = 5, SKEW_GOOD_CHECKS = 2, SKEW_HALF_LIFE = 4, SKEW_WINDOW = 4 };
 
 /* What was seen at a check. */
 typedef struct skew_check {
@@ -38,15 +39,15 @@ typedef struct skew_memory {
 } skew_memory;
 
 typedef struct skew_rule {
-    double bound;     /* share of right answers that may be lost, above 0 */
-    int64_t rungs;    /* 1 .. SKEW_RUNGS_MOST */
-    int64_t equal;    /* 1: replicas are the same on all ranks after each step */
-    int64_t rung;     /* in force */
-    int64_t good;     /* checks in a row that speak for the next rung, since the last move */
-    int64_t checks;   /* so far */
-    int64_t broken;   /* checks that broke the bound */
-    double reference; /* best judge so far, aged */
-    double before;    /* judge of the last check */
+    double bound;               /* share of right answers that may be lost, above 0 */
+    int64_t rungs;              /* 1 .. SKEW_RUNGS_MOST */
+    int64_t equal;              /* 1: replicas are the same on all ranks after each step */
+    int64_t rung;               /* in force */
+    int64_t good;               /* checks in a row that speak for the next rung, since the last move */
+    int64_t checks;             /* so far */
+    int64_t broken;             /* checks that broke the bound */
+    double reference;           /* best judge so far, aged */
+    double judged[SKEW_WINDOW]; /* judges of the last checks, the latest first; 0: there was none */
     skew_memory memory[SKEW_RUNGS_MOST];
 } skew_rule;
 
@@ -58,8 +59,8 @@ typedef struct skew_figures {
     int64_t rung, rungs, checks, broken;
 } skew_figures;
 
-/* A rule on its tightest rung. equal: the mode keeps replicas equal. */
-skew_rule skew_rule_begin(double bound, int rungs, bool equal);
+/* A rule on a rung to start from. equal: the mode keeps replicas equal. */
+skew_rule skew_rule_begin(double bound, int rungs, int start, bool equal);
 /* Takes a check in; rule->rung is the rung to stand on from now on. Returns the score. */
 double skew_rule_decide(skew_rule *rule, const skew_check *check);
 /* Returns false if numbers of a rule out of a checkpoint cannot be those of a rule with as many rungs. */

@@ -15,14 +15,24 @@ static int64_t decide(skew_rule *rule, double gap, double judge, double cost)
     return rule->rung;
 }
 
-/* Where nothing parts, two checks a rung once it is known how fast the judge rises: the loosest of four after seven,
+/* A rule whose judge has stood at 0.9 for as long as it remembers. */
+static skew_rule level_rule(void)
+{
+    skew_rule rule = skew_rule_begin(0.01, RUNGS, 0, true);
+    for (int i = 0; i < SKEW_WINDOW; ++i) {
+        rule.judged[i] = 0.9;
+    }
+    return rule;
+}
+
+/* Where nothing parts, two checks a rung once a window says how fast the judge rises: the loosest of four after ten,
  * and there it stays. */
 static void test_equal_shards_climb(void **state)
 {
-    static const int64_t rungs[] = {0, 0, 1, 1, 2, 2, 3, 3};
-    skew_rule rule = skew_rule_begin(0.01, RUNGS, true);
+    static const int64_t rungs[] = {0, 0, 0, 0, 0, 1, 1, 2, 2, 3, 3};
+    skew_rule rule = skew_rule_begin(0.01, RUNGS, 0, true);
     (void)state;
-    for (int i = 0; i < 8; ++i) {
+    for (int i = 0; i < 11; ++i) {
         assert_int_equal(decide(&rule, 0.001, 0.9 + 0.001 * i, 1.0 / (1.0 + (double)rule.rung)), rungs[i]);
     }
     assert_int_equal(rule.broken, 0);
@@ -31,9 +41,8 @@ static void test_equal_shards_climb(void **state)
 /* The alarm is at five points of home minus away; one rung back at once, and no further than the first. */
 static void test_alarm_steps_back_at_once(void **state)
 {
-    skew_rule rule = skew_rule_begin(0.01, RUNGS, true);
+    skew_rule rule = level_rule();
     (void)state;
-    decide(&rule, 0.0, 0.9, 1.0);
     decide(&rule, 0.0, 0.9, 1.0);
     assert_int_equal(decide(&rule, 0.0, 0.9, 1.0), 1);
     assert_int_equal(decide(&rule, 0.049, 0.9, 0.5), 1);
@@ -45,9 +54,8 @@ static void test_alarm_steps_back_at_once(void **state)
 /* The judge may lie a point below the best so far, which falls by an eighth of a point a check. */
 static void test_judge_steps_back(void **state)
 {
-    skew_rule rule = skew_rule_begin(0.01, RUNGS, true);
+    skew_rule rule = level_rule();
     (void)state;
-    decide(&rule, 0.0, 0.900, 1.0);
     decide(&rule, 0.0, 0.900, 1.0);
     assert_int_equal(decide(&rule, 0.0, 0.900, 1.0), 1);
     assert_true(rule.reference == 0.9);
@@ -60,9 +68,8 @@ static void test_judge_steps_back(void **state)
 static void test_broken_rung_is_tried_again_later(void **state)
 {
     int checks = 0;
-    skew_rule rule = skew_rule_begin(0.01, RUNGS, true);
+    skew_rule rule = level_rule();
     (void)state;
-    decide(&rule, 0.0, 0.9, 1.0);
     decide(&rule, 0.0, 0.9, 1.0);
     decide(&rule, 0.0, 0.9, 1.0);
     assert_int_equal(decide(&rule, 0.1, 0.9, 0.5), 0);
@@ -75,7 +82,7 @@ static void test_broken_rung_is_tried_again_later(void **state)
 /* A rung that was seen to send no less is no gain. */
 static void test_rung_that_saves_nothing_is_left(void **state)
 {
-    skew_rule rule = skew_rule_begin(0.01, RUNGS, true);
+    skew_rule rule = skew_rule_begin(0.01, RUNGS, 0, true);
     (void)state;
     rule.memory[1].cost = 0.8;
     decide(&rule, 0.0, 0.9, 0.8);
@@ -85,23 +92,52 @@ static void test_rung_that_saves_nothing_is_left(void **state)
     assert_int_equal(decide(&rule, 0.0, 0.9, 0.9), 1);
 }
 
-/* More than a point a check is a fast rise: with equal replicas the rung stays, until two checks rise by less. */
+/* More than a point a check is a fast rise: with equal replicas the rung stays, until the mean rise of a window is less
+ * at two checks. */
 static void test_fast_rise_stays(void **state)
 {
-    skew_rule rule = skew_rule_begin(0.01, RUNGS, true);
+    static const int64_t rungs[] = {0, 0, 1}; /* mean rises of 1.025, 0.95 and 0.875 points */
+    skew_rule rule = skew_rule_begin(0.01, RUNGS, 0, true);
     (void)state;
-    for (int i = 0; i < 6; ++i) {
+    for (int i = 0; i < 8; ++i) {
         assert_int_equal(decide(&rule, 0.0, 0.5 + 0.011 * i, 1.0), 0);
     }
-    assert_int_equal(decide(&rule, 0.0, 0.564, 1.0), 0);
-    assert_int_equal(decide(&rule, 0.0, 0.580, 1.0), 0);
-    assert_int_equal(decide(&rule, 0.0, 0.589, 1.0), 0);
-    assert_int_equal(decide(&rule, 0.0, 0.598, 1.0), 1);
+    for (int i = 0; i < 3; ++i) {
+        assert_int_equal(decide(&rule, 0.0, 0.577 + 0.008 * (i + 1), 1.0), rungs[i]);
+    }
     assert_int_equal(rule.broken, 0);
     /* Replicas of their own show by home minus away that they part. */
-    rule = skew_rule_begin(0.01, RUNGS, false);
+    rule = skew_rule_begin(0.01, RUNGS, 0, false);
     assert_int_equal(decide(&rule, 0.0, 0.5, 1.0), 0);
     assert_int_equal(decide(&rule, 0.0, 0.6, 1.0), 1);
+}
+
+/* One check that rises fast by chance, and falls again, is no fast rise; two slow ones among fast ones are no end of
+ * it. */
+static void test_chance_decides_nothing(void **state)
+{
+    static const double slow[] = {0.9, 0.905, 0.9, 0.905}, fast[] = {0.75, 0.755, 0.76, 0.85};
+    skew_rule rule = level_rule();
+    (void)state;
+    decide(&rule, 0.0, slow[0], 1.0);
+    assert_int_equal(decide(&rule, 0.0, slow[1] + 0.012, 1.0),
+                     1); /* 1.7 points in a check, 0.4 a check in the window */
+    rule = level_rule();
+    for (int i = 0; i < SKEW_WINDOW; ++i) {
+        rule.judged[i] = 0.70 - 0.05 * i;
+    }
+    for (int i = 0; i < 4; ++i) {
+        assert_int_equal(decide(&rule, 0.0, fast[i], 1.0), 0);
+    }
+}
+
+/* A ladder may begin at a later rung, and goes back from there as from any. */
+static void test_later_start(void **state)
+{
+    skew_rule rule = skew_rule_begin(0.01, RUNGS, 2, false);
+    (void)state;
+    assert_int_equal(decide(&rule, 0.1, 0.5, 0.1), 1);
+    assert_int_equal(decide(&rule, 0.1, 0.5, 0.1), 0);
 }
 
 int main(void)
@@ -113,6 +149,8 @@ int main(void)
         cmocka_unit_test(test_broken_rung_is_tried_again_later),
         cmocka_unit_test(test_rung_that_saves_nothing_is_left),
         cmocka_unit_test(test_fast_rise_stays),
+        cmocka_unit_test(test_chance_decides_nothing),
+        cmocka_unit_test(test_later_start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
