@@ -54,10 +54,9 @@ static void ask_norm(scratch_search *search, const unit *u)
 static void ask_attention(scratch_search *search, const unit *u)
 {
     const int64_t tokens = net_pixels(search->list->size[u->x]);
-    ask(search, (hal_scratch_shape){.op = HAL_OP_attend_forward,
-                                    .rows = search->images * tokens,
-                                    .terms = tokens,
-                                    .heads = u->layer->groups});
+    ask(search,
+        (hal_scratch_shape){
+            .op = HAL_OP_attend_forward, .rows = search->images * tokens, .terms = tokens, .heads = u->layer->groups});
 }
 
 uint64_t dense_scratch_of_units(const weft_hal *hal, const dense_config *config, weft_dtype wide, const unit_list *list,
@@ -81,9 +80,8 @@ uint64_t dense_scratch_of_units(const weft_hal *hal, const dense_config *config,
             ask_attention(&search, u);
         } else if (u->kind == UNIT_POSITION) {
             const net_size size = list->size[u->x];
-            ask(&search, (hal_scratch_shape){.op = HAL_OP_col_sum,
-                                             .rows = search.images,
-                                             .cols = net_pixels(size) * size.channels});
+            ask(&search, (hal_scratch_shape){
+                             .op = HAL_OP_col_sum, .rows = search.images, .cols = net_pixels(size) * size.channels});
         }
     }
     ask(&search, (hal_scratch_shape){

@@ -400,8 +400,7 @@ static void put_attention(translation *t, const net_layer *layer, const char *x,
     onnx_node node;
     permute(t, query.text, order, 4, turned.text);
     run_2(t, "MatMul", turned.text, key.text, product.text);
-    run_2(t, "Mul", product.text,
-          constant(t, layer, "/scale", (float)(1.0 / sqrt((double)width))).text, scores.text);
+    run_2(t, "Mul", product.text, constant(t, layer, "/scale", (float)(1.0 / sqrt((double)width))).text, scores.text);
     if (text) {
         run_2(t, "Add", scores.text, TEXT_LEAVES, left.text);
     }

@@ -21,7 +21,7 @@ static option_catalog catalog = {
 
 static void assemble(void)
 {
-    const option_table *const tables[] = {&app_option_table, &gnn_option_table, &dense_option_table,
+    const option_table *const tables[] = {&app_option_table,   &gnn_option_table,    &dense_option_table,
                                           &trees_option_table, &clicks_option_table, &text_option_table};
     if (catalog.count == 0 && option_assemble(&catalog, tables, sizeof tables / sizeof *tables) != WEFT_OK) {
         abort();

@@ -29,8 +29,7 @@ static workload_claims text_claims(const weft_options *options)
     const char *model = option_text(options, OPT_MODEL);
     const bool reads = dense_reads_text(options);
     const bool fits = strcmp(model, "auto") == 0 || net_is_file(model) || net_zoo_reads_text(model);
-    return (workload_claims){.model = reads && fits ? CLAIM_CERTAIN : CLAIM_NO,
-                             .data = reads ? CLAIM_NAMED : CLAIM_NO};
+    return (workload_claims){.model = reads && fits ? CLAIM_CERTAIN : CLAIM_NO, .data = reads ? CLAIM_NAMED : CLAIM_NO};
 }
 
 /* What is done to images has no meaning for words. */
