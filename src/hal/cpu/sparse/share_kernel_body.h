@@ -67,8 +67,7 @@ KERNEL void shared_strip(const hal_shared_rows *m, int64_t begin, int64_t end, i
                 acc[v] -= vec_load(source + v * LANES);
             }
         }
-        const int64_t place = row - first_out;
-        put_row(pass, pass->target != NULL ? pass->target[place] : place, acc, vectors, exact, tails);
+        put_row(pass, row - first_out, acc, vectors, exact, tails);
     }
 }
 

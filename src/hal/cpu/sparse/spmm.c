@@ -77,7 +77,7 @@ void spmm_free(hal_spmm *spmm)
                   spmm->by_block.run, spmm->by_block.row_id, spmm->tiles.chunk, spmm->tiles.column, spmm->tiles.run,
                   spmm->tiles.row_id, spmm->first_band, spmm->shared.level, spmm->shared.plus_start,
                   spmm->shared.minus_start, spmm->shared.plus, spmm->shared.minus, spmm->shared_split, spmm->source,
-                  spmm->target, spmm->packed, spmm->sum, spmm);
+                  spmm->packed, spmm->sum, spmm);
 }
 
 const spmm_kernels *spmm_kernels_of(hal_isa isa)

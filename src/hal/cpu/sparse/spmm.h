@@ -103,11 +103,10 @@ typedef struct spmm_pass {
     int64_t ldself;
     bool narrow_self;
     float beta;
-    bool marked_rows;      /* LISTS: edges of unmarked rows are left out */
-    const int32_t *target; /* SHARED: rows that are written, in their order; NULL: one after the other */
-    bool first, last;      /* blocked forms: the sweep over the first block starts the sums, the last one writes out */
-    float *sum;            /* blocked forms: [rows, strip] partial sums */
-    bool stream;           /* ROWS: write past the caches; self and out are float32 */
+    bool marked_rows; /* LISTS: edges of unmarked rows are left out */
+    bool first, last; /* blocked forms: the sweep over the first block starts the sums, the last one writes out */
+    float *sum;       /* blocked forms: [rows, strip] partial sums */
+    bool stream;      /* ROWS: write past the caches; self and out are float32 */
     void *out;
     int64_t ldo;
     bool narrow_out;
@@ -144,8 +143,7 @@ typedef struct spmm_kernels {
     int feature_vectors; /* widest strip of `features` */
     void (*features)(const sparse_features *m, int64_t begin, int64_t end, const spmm_pass *pass);
     int shared_widest; /* columns of the widest strip of `shared`: a power of two */
-    /* Rows [begin, end) of strips of 16, 32 or 64 columns; row i is written to out's row i - first_out, or to the
-     * target of that number. */
+    /* Rows [begin, end) of strips of 16, 32 or 64 columns; row i is written to out's row i - first_out. */
     void (*shared)(const hal_shared_rows *m, int strip, int64_t begin, int64_t end, int64_t first_out,
                    const spmm_pass *pass);
     /* Sum of max(0, 2 p - q - 1) over masks, where p of the q rows of m are in the mask. */
@@ -172,12 +170,11 @@ struct hal_spmm {
     int64_t *first_band;    /* [parts + 1] a band is `window` rows of a part */
     spmm_weighted weighted; /* ROWS of a matrix with values, instead of by_row */
     hal_shared_rows shared; /* SHARED */
-    int32_t *target;        /* [rows] row of the matrix that is i-th behind its partial sums; NULL: they are in order */
     int64_t *shared_split;  /* [(levels + 1), parts + 1] rows of each part in a level, last of the matrix's rows */
     bool marked;            /* LISTS of a matrix with marks (spmm_marks.h) */
     int64_t places;         /* of the packed strip: cols, or more where columns are marked */
-    int32_t *source;       /* [places] column of a place, -1: none (not of SHARED); NULL: columns are in their places */
-    int64_t marked_blocks; /* of marked columns; all of them where columns are not marked */
+    int32_t *source;        /* [places] column of a place, -1: none; NULL: columns are in their places */
+    int64_t marked_blocks;  /* of marked columns; all of them where columns are not marked */
     /* [places, strip]: one strip of x, in float32 or bfloat16; ROWS: [cols, spmm_rows_packed], or NULL; SHARED: [cols +
      * sums, strip] in float32, behind the sources the partial sums */
     float *packed;

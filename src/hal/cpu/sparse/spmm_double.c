@@ -65,14 +65,14 @@ static void add_shared(const hal_spmm *spmm, const spmm_call *args, int64_t row,
     const hal_shared_rows *m = &spmm->shared;
     for (int64_t e = m->plus_start[from]; e < m->plus_start[from + 1]; e++) {
         if (m->plus[e] < m->sources) {
-            add_weighted(args, row, spmm_source_of(spmm, m->plus[e]), weight);
+            add_weighted(args, row, m->plus[e], weight);
         } else {
             add_shared(spmm, args, row, m->plus[e] - m->sources, weight);
         }
     }
     for (int64_t e = m->minus_start[from]; e < m->minus_start[from + 1]; e++) {
         if (m->minus[e] < m->sources) {
-            add_weighted(args, row, spmm_source_of(spmm, m->minus[e]), -weight);
+            add_weighted(args, row, m->minus[e], -weight);
         } else {
             add_shared(spmm, args, row, m->minus[e] - m->sources, -weight);
         }
@@ -81,10 +81,9 @@ static void add_shared(const hal_spmm *spmm, const spmm_call *args, int64_t row,
 
 static void part_shared(const hal_spmm *spmm, const spmm_call *args, int part)
 {
-    for (int64_t place = spmm->split[part]; place < spmm->split[part + 1]; place++) {
-        const int64_t row = spmm->target != NULL ? spmm->target[place] : place;
+    for (int64_t row = spmm->split[part]; row < spmm->split[part + 1]; row++) {
         begin_row(args, row);
-        add_shared(spmm, args, row, spmm->shared.sums + place, 1.0);
+        add_shared(spmm, args, row, spmm->shared.sums + row, 1.0);
     }
 }
 

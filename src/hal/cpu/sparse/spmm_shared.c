@@ -4,13 +4,8 @@
 #include <assert.h>
 #include <omp.h>
 
-#include "hal/cpu/sparse/share_order.h"
-
 /* Pieces of the rows of the matrix in a strip, between which a slice may end. */
 enum { OUT_SHARES = 16 };
-
-/* Strips of more bytes are larger than second-level caches, so that it matters which reads follow one another. */
-enum { ORDERED_BYTES = 1 << 20 };
 
 /* ---- preparing --------------------------------------------------------------------------------------------------- */
 /* Rows [begin, end) are divided by what they read. */
@@ -42,14 +37,6 @@ static weft_status split_levels(hal_spmm *spmm)
     return WEFT_OK;
 }
 
-/* Rows that read alike next to each other. */
-static weft_status order_rows(hal_spmm *spmm)
-{
-    WEFT_TRY(spmm_new(spmm, (size_t)spmm->cols, sizeof *spmm->source, (void **)&spmm->source));
-    WEFT_TRY(spmm_new(spmm, (size_t)spmm->rows, sizeof *spmm->target, (void **)&spmm->target));
-    return share_rows_order(&spmm->shared, spmm->source, spmm->target);
-}
-
 weft_status spmm_build_shared(hal_spmm *spmm, const hal_csr *csr, const char *keep)
 {
     hal_shared_rows *m = &spmm->shared;
@@ -60,10 +47,8 @@ weft_status spmm_build_shared(hal_spmm *spmm, const hal_csr *csr, const char *ke
     const int64_t rows = m->sums + m->targets;
     spmm->bytes += (uint64_t)(2 * (rows + 1) + m->levels + 1) * sizeof(int64_t) +
                    (uint64_t)(m->plus_start[rows] + m->minus_start[rows] + 2) * sizeof(int32_t);
-    const int64_t strip = spmm_shared_strip(spmm->kernels, spmm->max_d);
-    const int64_t bytes = (spmm->cols + m->sums) * strip * (int64_t)sizeof(float);
-    WEFT_TRY(bytes > ORDERED_BYTES && m->sums > 0 ? order_rows(spmm) : WEFT_OK);
     WEFT_TRY(split_levels(spmm));
+    const int64_t strip = spmm_shared_strip(spmm->kernels, spmm->max_d);
     return spmm_new(spmm, (size_t)((spmm->cols + m->sums) * strip), sizeof *spmm->packed, (void **)&spmm->packed);
 }
 
@@ -82,7 +67,6 @@ static void sum_rows(const hal_spmm *spmm, spmm_pass pass, int strip, int part, 
     const int64_t *split = spmm->shared_split + spmm->shared.levels * (spmm->parts + 1);
     const int64_t rows = split[part + 1] - split[part];
     pass.x = spmm->packed;
-    pass.target = spmm->target;
     spmm->kernels->shared(&spmm->shared, strip, split[part] + rows * begin / OUT_SHARES,
                           split[part] + rows * end / OUT_SHARES, spmm->shared.sums, &pass);
 }
