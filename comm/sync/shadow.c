@@ -20,6 +20,11 @@
  * round is applied when it is found ended: training never waits, and when it happens depends on timing. With gap > 0 it
  * is applied exactly so many steps after its snapshot, waiting if it must: the same bits every time.
  *
+ * A round takes its share of links that other messages of the training need as well. With share = s, a round is under
+ * way during that share of the time: behind one that took t seconds nothing is posted for t (1 / s - 1). Ranks rest
+ * equally long, or those that begin late would make others wait, and rest longer in turn: a round carries 1 / t of the
+ * one before, of which the mean tells the least t, that of the rank which nobody waited for, to a factor of P.
+ *
  * The end: the buffer carries one element more, the number of ranks that are through. A rank that is through goes on
  * with rounds until one says P: every rank reads the same number, so all leave after the same round.
  *
@@ -54,12 +59,15 @@ typedef struct shadow_counters {
 typedef struct shadow {
     weft_comm *comm; /* all ranks again: rounds that are given up leave no trace in the caller's lanes */
     comm_plan *plan;
-    float *sum;      /* [elements + 1] what is being summed; last: ranks that are through */
+    float *sum;      /* [elements + 2] what is being summed; then ranks that are through, and 1 / took_s */
     float *snapshot; /* [elements] */
     float *centre;   /* [trained] bmuf, easgd */
     float *velocity; /* [trained] bmuf */
     shadow_counters counters;
     double posted_s; /* time of the last post */
+    double took_s;   /* from there until its sum was found to lie here, at arrived_s */
+    double arrived_s;
+    double rest_s;   /* t of the round before the last, the same on all ranks */
     int64_t applied; /* rounds between steps, for the mean gap: an end makes as many as others have steps left */
 } shadow;
 
@@ -74,7 +82,13 @@ static weft_status allocate(comm_sync *sync)
         sync->options.shadow.mix >= 0 && sync->options.shadow.mix <= 1 && sync->options.shadow.gap >= 0, WEFT_ERR_USAGE,
         FLAG_SHADOW_MIX " %g and " FLAG_SHADOW_GAP " %lld: the mix lies between 0 and 1, the gap is not negative",
         sync->options.shadow.mix, (long long)sync->options.shadow.gap);
-    WEFT_TRY(WEFT_NEW_ZERO(&s->sum, elements + 1, WEFT_MEM_COMM));
+    WEFT_CHECK(sync->options.shadow.share > 0 && sync->options.shadow.share <= 1, WEFT_ERR_USAGE,
+               FLAG_SHADOW_SHARE " %g: lies above 0, and is 1 at most", sync->options.shadow.share);
+    WEFT_CHECK(sync->options.shadow.share == 1 || sync->options.shadow.gap == 0, WEFT_ERR_USAGE,
+               FLAG_SHADOW_SHARE " %g and " FLAG_SHADOW_GAP
+                                 " %lld: one waits for time, the other counts steps: give one",
+               sync->options.shadow.share, (long long)sync->options.shadow.gap);
+    WEFT_TRY(WEFT_NEW_ZERO(&s->sum, elements + 2, WEFT_MEM_COMM));
     WEFT_TRY(WEFT_NEW_ZERO(&s->snapshot, elements, WEFT_MEM_COMM));
     if (algorithm != SHADOW_MA) {
         WEFT_TRY(WEFT_NEW_ZERO(&s->centre, sync->desc.trained, WEFT_MEM_COMM));
@@ -90,7 +104,7 @@ static weft_status create(comm_sync *sync)
     WEFT_TRY(comm_agree(sync->comm, allocate(sync)));
     shadow *s = sync->self;
     WEFT_TRY(comm_split(sync->comm, 0, comm_rank(sync->comm), &s->comm));
-    return mode_plan_sum(sync, s->comm, COMM_LANE_SHADOW, s->sum, sync->desc.elements + 1, "background average",
+    return mode_plan_sum(sync, s->comm, COMM_LANE_SHADOW, s->sum, sync->desc.elements + 2, "background average",
                          &s->plan);
 }
 
@@ -111,6 +125,7 @@ static weft_status reset(comm_sync *sync)
     shadow *s = sync->self;
     size_t trained = (size_t)sync->desc.trained * sizeof(float);
     s->counters = (shadow_counters){.begun = 1};
+    s->took_s = s->rest_s = 0.0;
     if (s->centre != NULL) {
         memcpy(s->centre, sync->desc.value, trained);
     }
@@ -131,6 +146,7 @@ static weft_status post(comm_sync *sync, bool through)
         memcpy(s->sum, sync->desc.value, elements * sizeof(float));
     }
     s->sum[elements] = through ? 1.0f : 0.0f;
+    s->sum[elements + 1] = s->took_s > 0.0 ? (float)(1.0 / s->took_s) : 0.0f;
     s->counters.rounds += 1;
     s->counters.pending = 1;
     s->counters.arrived = 0;
@@ -139,13 +155,21 @@ static weft_status post(comm_sync *sync, bool through)
     return comm_post(s->plan);
 }
 
+static void note_arrival(comm_sync *sync)
+{
+    shadow *s = sync->self;
+    s->counters.arrived = 1;
+    s->arrived_s = clock_seconds();
+    s->took_s = s->arrived_s - s->posted_s;
+    sync->figures.busy_s += s->took_s;
+}
+
 static weft_status await(comm_sync *sync)
 {
     shadow *s = sync->self;
     if (s->counters.arrived == 0) {
         WEFT_TRY(comm_wait(s->plan));
-        s->counters.arrived = 1;
-        sync->figures.busy_s += clock_seconds() - s->posted_s;
+        note_arrival(sync);
     }
     return WEFT_OK;
 }
@@ -157,8 +181,7 @@ static weft_status look(comm_sync *sync)
     if (s->counters.arrived == 0) {
         WEFT_TRY(comm_test(s->plan, &done));
         if (done) {
-            s->counters.arrived = 1;
-            sync->figures.busy_s += clock_seconds() - s->posted_s;
+            note_arrival(sync);
         }
     }
     return WEFT_OK;
@@ -217,11 +240,22 @@ static void apply(comm_sync *sync)
         [SHADOW_MA] = mix_average, [SHADOW_BMUF] = mix_filtered, [SHADOW_EASGD] = mix_elastic};
     mode_parallel(sync, sync->desc.trained, mixes[sync->options.shadow.algorithm], sync);
     mix_average(sync, sync->desc.trained, sync->desc.elements);
+    const float rate = s->sum[sync->desc.elements + 1];
+    s->rest_s = rate > 0.0f ? comm_size(s->comm) / (double)rate : 0.0;
     s->counters.pending = 0;
     s->counters.arrived = 0;
     figures->staleness = stale > figures->staleness ? stale : figures->staleness;
     mode_clear_traffic(sync);
     mode_add_traffic(sync, s->comm);
+}
+
+/* Returns true if the next round would take more than its share of the time. */
+static bool rests(const comm_sync *sync)
+{
+    const shadow *s = sync->self;
+    const double share = sync->options.shadow.share;
+    return sync->options.shadow.gap == 0 && share < 1.0 &&
+           clock_seconds() - s->arrived_s < s->rest_s * (1.0 / share - 1.0);
 }
 
 static weft_status parameters(comm_sync *sync)
@@ -242,7 +276,7 @@ static weft_status parameters(comm_sync *sync)
         s->applied += 1;
         sync->figures.gap = (double)sync->figures.steps / (double)s->applied;
     }
-    return post(sync, false);
+    return rests(sync) ? WEFT_OK : post(sync, false);
 }
 
 /* ---- ends ------------------------------------------------------------------------------------------------ */
@@ -347,7 +381,7 @@ static weft_status predict(const comm_sync *sync, double *seconds)
 /* ---- options and knobs ----------------------------------------------------------------------------------- */
 static void defaults(sync_options *options)
 {
-    options->shadow = (sync_shadow_options){.algorithm = SHADOW_MA, .mix = 0.5, .block_rate = 1.0};
+    options->shadow = (sync_shadow_options){.algorithm = SHADOW_MA, .mix = 0.5, .block_rate = 1.0, .share = 1.0};
 }
 
 static double gap_of(const sync_options *options)

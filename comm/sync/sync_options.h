@@ -72,7 +72,8 @@ typedef struct sync_shadow_options {
     sync_shadow_algorithm algorithm;
     double mix;                        /* lambda: how far a replica moves towards the average */
     double block_momentum, block_rate; /* of bmuf */
-    int64_t gap; /* steps from posting an average to applying it; 0: it is applied when it has come */
+    double share; /* of the time that averages are under way at most, above 0 to 1; not where a gap is given */
+    int64_t gap;  /* steps from posting an average to applying it; 0: it is applied when it has come */
 } sync_shadow_options;
 
 typedef struct sync_asp_options {

@@ -238,6 +238,9 @@ class TrainOptions(TypedDict, total=False):
         shadow bmuf: rate of the block update
     shadow_momentum: 0 to 0.999; default 0
         shadow bmuf: momentum of the block update
+    shadow_share: 0.0001 to 1; default 1
+        shadow: share of the time in which an average is under way, at most: 0.05 leaves the network to the training's
+        own messages; --shadow-gap 0
     shadow_gap: 0 to 1000000; default 0
         shadow: steps from the start of an average to its use; 0 = when it has come
     sites: default none
@@ -758,6 +761,7 @@ class TrainOptions(TypedDict, total=False):
     shadow_mix: float
     shadow_rate: float
     shadow_momentum: float
+    shadow_share: float
     shadow_gap: int
     sites: str
     asp_threshold: float

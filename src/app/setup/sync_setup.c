@@ -41,6 +41,7 @@ static void set_shadow(const weft_options *o, sync_shadow_options *shadow)
     shadow->block_rate = option_real(o, OPT_SHADOW_RATE);
     shadow->block_momentum = option_real(o, OPT_SHADOW_MOMENTUM);
     shadow->gap = option_int(o, OPT_SHADOW_GAP);
+    shadow->share = option_real(o, OPT_SHADOW_SHARE);
 }
 
 static void set_asp(const weft_options *o, sync_asp_options *asp)

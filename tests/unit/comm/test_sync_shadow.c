@@ -187,6 +187,29 @@ static weft_status uneven_run(weft_comm *comm, sync_shadow_algorithm algorithm)
     return WEFT_OK;
 }
 
+/* A round is under way in a millionth of the time: behind the second, which tells how long the first took, none begins.
+ * The end is that of any run. */
+static weft_status case_rests(weft_comm *comm, void *argument)
+{
+    replica r;
+    sync_options options = options_of(SHADOW_MA, 0);
+    int64_t rounds = 0;
+    (void)argument;
+    options.shadow.share = 1e-6;
+    WEFT_TRY(replica_open(comm, &options, &r));
+    for (int k = 0; k < 30 && comm_size(comm) > 1; ++k) {
+        WEFT_TRY(replica_step(&r, 0.05, 1.0));
+        quad_sleep(40);
+        WEFT_TRY(comm_barrier(comm));
+    }
+    WEFT_TRY(comm_size(comm) > 1 ? rounds_of(&r, &rounds) : WEFT_OK);
+    CASE_CHECK(rounds <= 2, "%lld rounds, expected two", (long long)rounds);
+    WEFT_TRY(sync_finish(r.sync));
+    WEFT_TRY(replica_check_equal(&r));
+    sync_destroy(r.sync);
+    return WEFT_OK;
+}
+
 static weft_status case_uneven(weft_comm *comm, void *argument)
 {
     (void)argument;
@@ -217,10 +240,9 @@ static weft_status case_pause(weft_comm *comm, void *argument)
 int main(void)
 {
     static const comm_case cases[] = {
-        {"serial simulation", case_serial},
-        {"averages contract", case_contracts},
-        {"uneven ranks leave together", case_uneven},
-        {"pause", case_pause},
+        {"serial simulation", case_serial},           {"averages contract", case_contracts},
+        {"uneven ranks leave together", case_uneven}, {"pause", case_pause},
+        {"rests between averages", case_rests},
     };
     return comm_run_threads(cases, sizeof cases / sizeof *cases, comm_run_case_once);
 }
