@@ -31,7 +31,7 @@ const option_foreign app_foreigns[] = {
     {"monitor-interval,no-stall-check,stall-check-warning-time-seconds,stall-check-shutdown-time-seconds",
      "--stall-timeout T ends a job of which a rank makes no progress"},
     {"network-interfaces,network-interface,nics",
-     "MPI chooses the network: mpirun --mca btl_tcp_if_include eth0 (Open MPI), FI_TCP_IFACE (MPICH, Intel MPI); weft "
+     "MPI chooses the network by its own variables: OMPI_MCA_btl_tcp_if_include (Open MPI), FI_TCP_IFACE (MPICH); weft "
      "doctor measures its links"},
     {"numa-binding,thread-affinity,cpu-affinity,cpu-bind", "--pin auto|on|off|inherit pins threads, near their memory"},
     {"redirects,tee,output-filename,log-hide-timestamp,logs-specs",
@@ -55,10 +55,10 @@ const option_foreign app_foreigns[] = {
      "--run-dir DIR is the folder of a search, and --resume goes on with it"},
     {"storage",
      "there is no data base: --run-dir DIR is the folder of a search, and its ranks share trials through MPI"},
-    {"sampler-kwargs,pruner-kwargs,n-startup-trials,n-warmup-steps,grace-period,reduction-factor",
+    {"sampler-kwargs,pruner-kwargs,n-startup-trials,n-warmup-steps",
      "--searcher has no more options than weft tune --help=tune lists; --grace EPOCHS and --reduction N are those of "
      "--scheduler"},
-    {"sampler,sampling-method,num-samples",
+    {"sampling-method",
      "weft tune has --searcher and --trials; trees have --subsample and --row-sampling; graphs are trained in full "
      "batch, without samples of neighbours"},
     {"direction,directions,mode,maximize,minimize",
@@ -78,7 +78,7 @@ const option_foreign app_foreigns[] = {
      "--run-dir DIR keeps the model; weft export RUN writes it for other programs"},
     {"cpu,loader,inference-mode",
      "weft computes on CPUs, in full batch where the data are a graph; weft predict and weft eval ask a model"},
-    {"early-stopping,early-stopping-patience,early-stopping-rounds,early-stopping-round,early-stop,es-patience,"
+    {"early-stopping,early-stopping-patience,early-stopping-rounds,early-stopping-round,es-patience,"
      "stopping-patience",
      "--patience N stops a run after N evaluations without a better validation score"},
     {"iterations,num-iterations,iters,num-iters,max-iter,max-iters,steps,max-steps,max-epochs,max-epoch,n-iter",

@@ -10,11 +10,11 @@ const option_foreign gnn_foreigns[] = {
     {"cluster-gcn,num-clusters,saint-coverage,walk-length,batch-clusters",
      "full batch: the graph is not trained by pieces; --partition divides it among ranks, and the result is that of "
      "one"},
-    {"graph-name,part-config,pad-data,graph-format,num-parts,balance-train,balance-edges,part-method,partition-dir",
+    {"graph-name,part-config,pad-data,graph-format,balance-train,balance-edges,partition-dir",
      "a job divides the graph itself, by --partition METHOD; weft partition STORE --parts N tells of what quality the "
      "parts are"},
     {"net-type,use-sage,use-gdc", "--model sage, gcn, gat, gatv2, gin, sgc or mlp; there is no diffusion (GDC)"},
-    {"in-drop,feat-drop,feature-dropout", "--input-dropout X drops features, --dropout X values between layers"},
+    {"in-drop", "--input-dropout X drops features, --dropout X values between layers"},
     {"fastmode", "--eval-every N evaluates every N epochs; 0: after the last one alone"},
     {"bias", "every layer has a bias, but before a norm"},
     {"use-sparse-tensor",

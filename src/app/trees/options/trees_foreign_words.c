@@ -8,7 +8,8 @@ const option_foreign trees_foreigns[] = {
      "trees grow from histograms (hist), rows dealt to ranks; --bins N sets their bins, --memory-limit the memory"},
     {"colsample-bylevel,colsample-bynode,feature-fraction-bynode,feature-weights,feature-contri",
      "--colsample X draws columns for each tree; there is no draw for a level or a node, and no weight of a column"},
-    {"alpha,l1", "--lambda-l1 X brings the gradients of a leaf nearer to 0; of quantiles the share is --quantile X"},
+    {"alpha,l1", "lambda-l1 brings the gradients of a leaf nearer to 0 (weft train --help=trees); of quantiles the "
+                 "share is --quantile X"},
     {"process-type,refresh-leaf,refit-decay-rate,forcedsplits-filename,forcedbins-filename,max-bin-by-feature",
      "there is no such: trees are grown from the data alone; --resume and --init-weights go on with a forest"},
     {"num-parallel-tree,extra-trees,extra-seed,random-forest,rf",
