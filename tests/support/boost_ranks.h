@@ -1,4 +1,4 @@
-/* Made rows of five columns of all kinds, and trainings of boosted trees on them by some ranks, threads and dealings. */
+/* Made rows of five columns of all kinds, and trainings of boosted trees on them by ranks, threads and dealings. */
 #pragma once
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /*
- * Losses of boosting: gradients are compared with finite differences of the losses, and quantiles of leaves with those of
- * sorted rows.
+ * Losses of boosting: gradients are compared with finite differences of the losses, and quantiles of leaves with those
+ * of sorted rows.
  */
 #include "support/boost_ranks.h"
 #include "trees/loss/leaf_quantiles.h"
