@@ -295,11 +295,8 @@ static void softmax_rows(int64_t m, int64_t n, float *x, int64_t ldx)
 {
     for (int64_t i = 0; i < m; ++i) {
         float *row = x + i * ldx;
-        float highest = row[0], sum = 0.0F;
-#pragma omp simd reduction(max : highest)
-        for (int64_t j = 0; j < n; ++j) {
-            highest = row[j] > highest ? row[j] : highest;
-        }
+        const float highest = row_max(n, row);
+        float sum = 0.0F;
 #pragma omp simd reduction(+ : sum)
         for (int64_t j = 0; j < n; ++j) {
             row[j] = exp_negative(row[j] - highest);
