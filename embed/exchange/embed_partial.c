@@ -18,7 +18,7 @@ weft_status embed_partial_rows(embed_group *t, const embed_bags *view, bool trai
 static void add_up(const embed_group *t, const embed_bags *view, const partial_terms *terms, float *total, int64_t ld)
 {
     pool_rows(&t->index, view, terms->value, terms->stride, terms->stride, total, ld);
-    if (terms->square != NULL) {
+    if (terms->squares) {
         pool_squares(&t->index, view, terms->square, terms->square_ld, total + terms->square_at, ld);
     }
 }
@@ -42,7 +42,8 @@ weft_status embed_partial_sums(embed_group *t, const embed_bags *view, const par
 
 weft_status embed_partial_forward(embed_group *t, const embed_bags *bags, bool training, float *pooled, int64_t ld)
 {
-    partial_terms terms = {.stride = t->stride, .square_ld = 1, .square_at = embed_columns(t) - 1};
+    partial_terms terms = {
+        .stride = t->stride, .squares = t->desc.squares, .square_ld = 1, .square_at = embed_columns(t) - 1};
     WEFT_TRY(bag_route_bags(&t->bags, bags, NULL, embed_columns(t)));
     weft_status status = embed_partial_rows(t, &t->bags.bags, training);
     status = status == WEFT_OK ? embed_take_squares(t) : status;

@@ -125,9 +125,11 @@ weft_status embed_group_sums_forward(embed_group *t, const embed_sums *sums, con
     WEFT_TRY(bag_route_bags(&t->bags, bags, samples_of, columns));
     WEFT_TRY(comm_agree(t->comm, give_all(t, training, &view)));
     const int64_t squares = column_of_squares(t);
+    const bool apart = squares_apart(t);
     const partial_terms terms = {.value = t->given,
                                  .stride = columns,
-                                 .square = squares_apart(t) ? t->given + squares : NULL,
+                                 .squares = apart,
+                                 .square = apart && t->owned > 0 ? t->given + squares : NULL,
                                  .square_ld = columns,
                                  .square_at = squares};
     return embed_partial_sums(t, &view, &terms, total, ld);
