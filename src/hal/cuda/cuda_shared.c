@@ -52,7 +52,7 @@ static weft_status prepare_rows(weft_hal *hal, const hal_shared_rows *m, int64_t
 
 static weft_status prepare_levels(weft_hal *hal, const hal_shared_rows *m, int64_t max_d, hal_spmm *spmm)
 {
-    WEFT_TRY(WEFT_NEW_ZERO(&spmm->level, m->levels + 1, WEFT_MEM_MATRIX));
+    WEFT_TRY(weft_calloc((size_t)m->levels + 1, sizeof(void *), WEFT_MEM_MATRIX, (void **)&spmm->level));
     spmm->levels = m->levels;
     spmm->sums = m->sums;
     spmm->reads = m->plus_start[m->sums + m->targets] + m->minus_start[m->sums + m->targets];

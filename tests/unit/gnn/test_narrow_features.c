@@ -149,7 +149,8 @@ static int tall_products; /* of bfloat16, with as many rows as are measured */
 /* A processor on which products of bfloat16 take 4 ms more, whoever computes them. */
 static weft_status slow_gemm(weft_hal *hal, const hal_gemm_args *args)
 {
-    const bool narrow = args->a.dtype == WEFT_DTYPE_BF16 || args->b.dtype == WEFT_DTYPE_BF16;
+    const bool narrow =
+        args->a.dtype == WEFT_DTYPE_BF16 || args->b.dtype == WEFT_DTYPE_BF16 || args->c.dtype == WEFT_DTYPE_BF16;
     const double until = clock_seconds() + (narrow ? 4e-3 : 0.0);
     tall_products += narrow && (args->a.rows == GNN_GAIN_ROWS || args->a.cols == GNN_GAIN_ROWS);
     while (clock_seconds() < until) {
