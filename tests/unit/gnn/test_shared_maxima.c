@@ -238,8 +238,8 @@ static void check_same(const char *what, const setting *s, int ranks, const char
 }
 
 /* Whole numbers below 256 are bfloat16 exactly, and float32 adds them exactly; a sum of them is rounded where it is
- * written, of each level and of the source, by at most 2^-8 of what it adds up. Over all that is less than twice as much
- * as if it were rounded once. */
+ * written, of each level and of the source, by at most 2^-8 of what it adds up. Over all that is less than twice as
+ * much as if it were rounded once. */
 static void check_narrow(const setting *s, const setting *wanted, const setting *size)
 {
     const double most = pow(1.0 + 0x1p-8, s->levels + 1) - 1.0;
