@@ -187,8 +187,8 @@ static weft_status create_edges(const weft_part *part, hal_spmm_form form, gnn_m
                               .may_share = ops->shares_maxima && (form == HAL_SPMM_AUTO || form == HAL_SPMM_SHARED),
                               .must_share = form == HAL_SPMM_SHARED};
     WEFT_TRY(gnn_part_edges_create(model->comm, model->hal, part, plan->max_width, &use, &model->edges));
-    for (int l = 0; l < plan->layers && model->edges.shared.sums > 0; ++l) {
-        plan->layer[l].input_rows += plan->layer[l].flow == GNN_FLOW_AGGREGATE_FIRST ? model->edges.shared.sums : 0;
+    if (model->edges.shared.sums > 0) {
+        gnn_plan_share(plan, model->edges.shared.sums);
     }
     return WEFT_OK;
 }

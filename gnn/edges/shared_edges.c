@@ -110,7 +110,12 @@ weft_status gnn_shared_edges_create(weft_hal *hal, const weft_part *part, bool a
     assert(m.minus_start[m.sums + m.targets] == 0);
     log_info("maxima by what rows have in common: %lld partial ones, %.1f times fewer reads", (long long)m.sums,
              (double)part->edges / (double)(m.plus_start[m.sums + m.targets] + (part->edges == 0)));
-    weft_status status = m.sums > 0 ? prepare(&m, elsewhere, shared) : WEFT_OK;
+    const int64_t most = gnn_partial_most(part->n_local);
+    if (m.sums > most) {
+        log_warn("maxima along edges one by one: %lld partial maxima would take more memory than is planned for %lld",
+                 (long long)m.sums, (long long)most);
+    }
+    weft_status status = m.sums > 0 && m.sums <= most ? prepare(&m, elsewhere, shared) : WEFT_OK;
     hal_shared_rows_free(&m);
     return status;
 }

@@ -27,8 +27,15 @@ typedef struct gnn_shared_edges {
     int32_t *column[2];
 } gnn_shared_edges;
 
-/* asked: the user wants it, else a sample decides. On small parts, and where nothing is shared, sums is 0.
- * elsewhere: as in gnn_part_edges. */
+/* Returns how many partial maxima a part so large may have, which memory is planned for: graphs of groups have 0.25 to
+ * 0.55 a vertex. */
+static inline int64_t gnn_partial_most(int64_t n_local)
+{
+    return n_local - n_local / 4;
+}
+
+/* asked: the user wants it, else a sample decides. On small parts, where nothing is shared, and where there would be
+ * more than gnn_partial_most, sums is 0. elsewhere: as in gnn_part_edges. */
 weft_status gnn_shared_edges_create(weft_hal *hal, const weft_part *part, bool asked, const uint8_t *elsewhere,
                                     gnn_shared_edges *shared);
 void gnn_shared_edges_destroy(gnn_shared_edges *shared); /* zeros are fine */

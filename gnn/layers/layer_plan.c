@@ -235,3 +235,22 @@ void gnn_plan_make(const gnn_config *config, int64_t n_owned, int64_t n_local, i
     }
     count_bytes(plan, threads);
 }
+
+void gnn_plan_share(gnn_plan *plan, int64_t sums)
+{
+    const uint64_t element = weft_dtype_bytes(plan->values);
+    assert(sums >= 0 && gnn_takes_maxima(&plan->config));
+    for (int l = 0; l < plan->layers && sums > 0; ++l) {
+        gnn_layer_plan *layer = &plan->layer[l];
+        if (layer->flow == GNN_FLOW_AGGREGATE_FIRST) {
+            const int64_t extra = plan->n_local > 0 ? layer->extra / plan->n_local * sums : 0;
+            const uint64_t input = (uint64_t)(sums * layer->input_cols) * weft_dtype_bytes(layer->input_type);
+            layer->input_rows += sums;
+            layer->extra += extra;
+            *(l > 0 ? &plan->activation_bytes : &plan->feature_bytes) += input;
+            plan->activation_bytes += (uint64_t)extra * element;
+        } else if (layer->flow == GNN_FLOW_CONSTANT) { /* a copy of a strip, with room for them */
+            plan->setup_bytes += (uint64_t)((plan->n_local + sums) * layer->width) * element;
+        }
+    }
+}

@@ -250,6 +250,8 @@ struct gnn_plan {
 /* dtype: of parameters */
 void gnn_plan_make(const gnn_config *config, int64_t n_owned, int64_t n_local, int threads, weft_dtype dtype,
                    gnn_plan *plan);
+/* Counts rows of partial maxima (gnn/edges/shared_edges.h) behind those of vertices, for a plan that has none yet. */
+void gnn_plan_share(gnn_plan *plan, int64_t sums);
 /* Memory that the backend's operations take beside their operands, at most, for a part of so many edges. */
 uint64_t gnn_plan_scratch(const gnn_plan *plan, const weft_hal *hal, int64_t edges);
 const char *gnn_flow_text(gnn_flow flow);

@@ -1,6 +1,6 @@
 #!/bin/bash
 # A graph network under --memory-limit: products come before sums where nothing else fits, with the same losses, a run
-# goes on in that order, and what cannot fit at all is refused with its least need.
+# goes on in that order, and what cannot fit at all is refused with its least need. Rows of partial maxima are planned.
 # trees: release
 set -u
 weft=$1
@@ -52,3 +52,30 @@ job --epochs 1 --memory-limit 20M --run-dir none 2>log >out || code=$?
 need=$(grep -o 'need at least [0-9.]* MiB' log | awk '{ print int($4) }')
 [ "$code" -eq 71 ] && [ "$need" -le "$small" ] || fail "20 MiB: exit $code, need $need: $(cat log)"
 [ ! -e none ] || fail "a refused job left a folder"
+
+# ---- maxima: rows of partial ones are planned where a graph shares them, and give way where they do not fit ----
+"$weft" convert synth:forum,scale=0.06,f=16,signal=0.3 --out forum --quiet || fail "convert"
+largest() {
+    "$weft" train --data forum --model sage --aggregator max --layers 2 --threads 2 --epochs 2 --eval-every 0 --checkpoint-every 0 "$@"
+}
+largest --hidden 4 --spmm shared --run-dir has 2>log >out || grep -q "this build has no shared sums" log || fail "maxima: $(cat log)"
+grep -q "this build has no shared sums" log && exit 0
+planned() { largest --dry-run "$@" 2>log | awk '/predicted peak/ { print int($3) }'; }
+for hidden in 16 256; do
+    for form in shared auto; do
+        plan=$(planned --hidden $hidden --spmm $form)
+        largest --hidden $hidden --spmm $form --run-dir "max-$hidden-$form" 2>"max-$hidden-$form.log" >out || fail "maxima: $(cat "max-$hidden-$form.log")"
+        held=$(awk '/peak memory per rank/ { print int($5) }' out)
+        [ $((100 * plan)) -ge $((95 * held)) ] && [ $((100 * plan)) -le $((135 * held)) ] ||
+            fail "maxima, --hidden $hidden --spmm $form: $plan MB planned, $held MB held"
+    done
+done
+limit=$((plan * 1000000))
+largest --hidden 256 --memory-limit "$limit" --run-dir max-bound 2>log >out || fail "maxima under a limit: $(cat log)"
+grep -q "form of aggregation: lists, as others may need more" log || fail "no word of maxima along edges: $(cat log)"
+held=$(awk '/peak memory per rank/ { print int($5) }' out)
+[ "$held" -lt $((plan * 9 / 10)) ] || fail "maxima under a limit of $plan MB: $held MB"
+[ -n "$(losses log)" ] && [ "$(losses max-256-auto.log | cut -c 1-11)" = "$(losses log | cut -c 1-11)" ] || fail "losses of maxima: $(losses log)"
+code=0
+largest --hidden 256 --spmm shared --memory-limit "$limit" --run-dir refused 2>log >out || code=$?
+[ "$code" -eq 71 ] && grep -q -e "--spmm rows" log || fail "shared maxima beyond the limit: exit $code: $(cat log)"

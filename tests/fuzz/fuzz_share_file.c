@@ -3,6 +3,7 @@
  * its arrays before they are hashed and written; then changes of 11 bytes each: the array, a place of two bytes, and
  * eight bytes that go there. The file is none, or a product by what it says stays within its arrays.
  * Seeds: tests/fuzz/make_seeds DIR.
+ * needs: shared sums
  */
 #include <dirent.h>
 

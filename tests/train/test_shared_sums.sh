@@ -2,7 +2,7 @@
 # Sums and maxima that rows have in common: training gives the losses of the plain form on 1 and 3 ranks, `auto` takes the form where a graph
 # is a projection of groups and not where it is none, a second job reads what the first one found, and a damaged file is found anew.
 # On visits that users share (Gowalla, where the data are there) fewer sources are read and sums stay right.
-# needs: mpirun
+# needs: mpirun, shared sums
 # timeout: 300
 # trees: release
 set -u

@@ -136,11 +136,13 @@ static weft_status create_model(workload *work)
     gnn_job *job = work->self;
     const app_context *context = work->context;
     const bool cuts = job->config.read_share > 0.0;
+    const bool alone = job->lists_alone && gnn_takes_maxima(&job->config); /* sums have the letters of their forms */
+    const hal_spmm_form form = alone ? HAL_SPMM_ROWS : option_choice(context->options, OPT_SPMM);
     uint8_t *read = NULL;
     weft_status status = comm_agree(context->comm, cuts ? gnn_read_rows(&job->labels.targets, &read) : WEFT_OK);
     if (status == WEFT_OK) {
         status = gnn_model_create(context->comm, context->hal, WEFT_DTYPE_F32, &job->config, &job->data.part, read,
-                                  option_choice(context->options, OPT_SPMM), &job->model);
+                                  form, &job->model);
     }
     weft_free(read);
     return status;

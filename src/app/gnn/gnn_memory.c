@@ -181,6 +181,9 @@ static const char *cure_of(const gnn_memory_facts *f)
     if (copied_edges(f) > 0) {
         return "use more nodes, " FLAG_LAST_LAYER " whole, or a smaller --hidden";
     }
+    if (f->partial > 0) {
+        return "use more nodes, " FLAG_SPMM " rows, or a smaller --hidden";
+    }
     return f->plan->config.order == GNN_ORDER_LINEAR_FIRST
                ? "use more nodes, or a smaller --hidden"
                : "use more nodes, a smaller --hidden, or --input-dropout 0 with --order linear-first";

@@ -18,6 +18,7 @@ typedef struct gnn_memory_facts {
     int parts;
     hal_spmm_form form; /* of matrices; AUTO: the form that takes least */
     int64_t edges;      /* local */
+    int64_t partial;    /* partial maxima, at most (gnn/edges/shared_edges.h), which the plan counts */
     int64_t halo_rows;  /* rows that it sends and receives in a leg */
     bool symmetric;     /* forward and backward share one matrix */
     bool hides;         /* the matrix is in parts that hide the halo (gnn/layers/local_matrix.h) */

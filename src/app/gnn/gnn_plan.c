@@ -7,7 +7,9 @@
 #include "app/workload/precision.h"
 #include "base/log.h"
 #include "gnn/layers/aggregate.h"
+#include "gnn/layers/part_edges.h"
 #include "gnn/product_gain.h"
+#include "hal/spmm_least.h"
 
 /* ---- what the options ask for ---- */
 
@@ -98,6 +100,9 @@ static memory_plan plan_memory(const workload *work, const gnn_config *config, i
     assert(n_owned <= n_local && ranks > 0);
     gnn_plan plan;
     gnn_plan_make(config, n_owned, n_local, context->placement.threads, WEFT_DTYPE_F32, &plan);
+    if (facts.partial > 0) {
+        gnn_plan_share(&plan, facts.partial);
+    }
     const train_memory_desc parameters = {
         .trained = plan.parameters, .state = plan.state, .largest = plan.largest, .dtype = WEFT_DTYPE_F32};
     facts.graph = &((const gnn_job *)work->self)->data.graph;
@@ -179,6 +184,34 @@ static weft_status choose_order(workload *work, int64_t n_owned, int64_t n_local
     return app_decide_shared(context->comm, context->decided, OPT_ORDER, "linear-first");
 }
 
+/* Maxima may run along partial ones, which wants rows for them; what is known early is the least need. */
+static bool may_share_maxima(const workload *work, const gnn_memory_facts *facts)
+{
+    const gnn_job *job = work->self;
+    const hal_spmm_form form = option_choice(work->context->options, OPT_SPMM);
+    return gnn_layer_ops_of(&job->config)->shares_maxima && !facts->least &&
+           (form == HAL_SPMM_SHARED || (form == HAL_SPMM_AUTO && facts->edges >= HAL_SPMM_LEAST));
+}
+
+/* The rows of partial maxima where they are asked for, or where a sample of the graph says that auto will take them.
+ * Collective. */
+static weft_status count_partial(const workload *work, int64_t n_local, gnn_memory_facts *facts)
+{
+    const app_context *context = work->context;
+    const weft_graph *graph = &((const gnn_job *)work->self)->data.graph;
+    const hal_csr csr = {
+        .rows = graph->vertices, .cols = graph->vertices, .offset = graph->offset, .column = graph->source32};
+    const bool may = may_share_maxima(work, facts),
+               asked = option_choice(context->options, OPT_SPMM) == HAL_SPMM_SHARED;
+    const bool known = csr.offset != NULL && csr.column != NULL;
+    double share = asked ? 1.0 : 0.0;
+    WEFT_TRY(comm_agree(context->comm, may && !asked && known
+                                           ? hal_share_sample(&csr, false, context->placement.threads, &share)
+                                           : WEFT_OK));
+    facts->partial = may && share >= HAL_SHARE_LEAST ? gnn_partial_most(n_local) : 0;
+    return WEFT_OK;
+}
+
 /* The plan counts on lists, of which --spmm auto may find another form quicker; where this does not fit, it may not. */
 static weft_status choose_form(workload *work, int64_t n_owned, int64_t n_local, gnn_memory_facts facts)
 {
@@ -187,9 +220,14 @@ static weft_status choose_form(workload *work, int64_t n_owned, int64_t n_local,
     bool fits = true;
     job->lists_alone = false;
     facts.form = HAL_SPMM_ROWS;
+    facts.partial = may_share_maxima(work, &facts) ? gnn_partial_most(n_local) : 0;
     memory_plan memory = plan_memory(work, &job->config, n_owned, n_local, facts);
     WEFT_TRY(memory_plan_fits(context, &memory, option_size(context->options, OPT_MEMORY_LIMIT), &fits));
     job->lists_alone = !fits && option_is_auto(context->options, OPT_SPMM);
+    if (job->lists_alone && facts.partial > 0) {
+        facts.partial = 0;
+        work->memory = plan_memory(work, &job->config, n_owned, n_local, facts);
+    }
     return WEFT_OK;
 }
 
@@ -198,6 +236,7 @@ static weft_status check_memory(workload *work, int64_t n_owned, int64_t n_local
     const gnn_job *job = work->self;
     const app_context *context = work->context;
     const bool here = graph_data_ranks(context) == comm_size(context->comm);
+    WEFT_TRY(count_partial(work, n_local, &facts));
     work->memory = plan_memory(work, &job->config, n_owned, n_local, facts);
     WEFT_TRY(here ? choose_place(work, n_owned, n_local, &facts) : WEFT_OK);
     const uint64_t limit = option_size(context->options, OPT_MEMORY_LIMIT);

@@ -1,11 +1,14 @@
 /*
  * Largest rows over edges, along partial maxima that rows have in common: maxima, ties and gradients of whole numbers
  * are those of a plain loop over all edges to the last digit, on 1 to 4 ranks, for any partition and backend; and each
- * edge is on one path.
+ * edge is on one path. In bfloat16 gradients are within what they are rounded by, once a level.
+ * needs: shared sums
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/half.h"
 #include "gnn/layers/part_edges.h"
 #include "partition/partition.h"
 #include "support/graphs.h"
@@ -17,7 +20,10 @@ typedef struct setting {
     const test_graph *graph;
     weft_partition partition;
     const char *backend;
+    bool narrow;             /* rows and gradients in bfloat16 */
     int least_levels;        /* of partial maxima on each rank */
+    int levels;              /* of one rank: found */
+    bool sizes;              /* of the oracle's gradients: sums of what they add up, without signs */
     float *most, *ties, *dx; /* [n, WIDTH] by global id, written by roots */
 } setting;
 
@@ -54,7 +60,7 @@ static float x_of(int64_t v, int64_t c)
 /* Shares of a gradient; of a vertex without ties nothing. */
 static float share_of(int64_t v, int64_t c)
 {
-    return (float)((v * 13 + c * 7) % 9 - 4);
+    return (float)((v * 13 + c * 7) % 255 - 127);
 }
 
 /* ---- ranks ------------------------------------------------------------------------------------------------------- */
@@ -63,6 +69,10 @@ static weft_status upload_rows(const weft_part *part, float (*of)(int64_t v, int
     float *host = calloc((size_t)(t->rows * WIDTH) + 1, sizeof *host);
     for (int64_t i = 0; i < part->n_owned * WIDTH; ++i) {
         host[i] = of(part->gid[i / WIDTH], i % WIDTH);
+    }
+    for (int64_t i = 0; t->dtype == WEFT_DTYPE_BF16 && i < t->rows * WIDTH; ++i) {
+        const uint16_t half = bf16_from_float(host[i]); /* written before what is read next */
+        memcpy((char *)host + (size_t)i * sizeof half, &half, sizeof half);
     }
     weft_tensor rows = tensor_reshape(t, t->rows, WIDTH);
     weft_status status = tensor_upload(&rows, host);
@@ -74,6 +84,11 @@ static weft_status keep_rows(const weft_part *part, const weft_tensor *t, float 
 {
     float *host = calloc((size_t)(t->rows * WIDTH) + 1, sizeof *host);
     weft_status status = tensor_download(t, host);
+    for (int64_t i = t->rows * WIDTH - 1; t->dtype == WEFT_DTYPE_BF16 && i >= 0; --i) {
+        uint16_t half = 0;
+        memcpy(&half, (const char *)host + (size_t)i * sizeof half, sizeof half);
+        host[i] = bf16_to_float(half);
+    }
     for (int64_t i = 0; status == WEFT_OK && i < part->n_owned; ++i) {
         memcpy(result + part->gid[i] * WIDTH, host + i * WIDTH, WIDTH * sizeof *host);
     }
@@ -124,14 +139,15 @@ static weft_status run(const weft_part *part, const gnn_part_edges *edges, const
     return keep_rows(part, &t->dx, s->dx);
 }
 
-static weft_status make(weft_hal *hal, int64_t rows, weft_tensor *t)
+static weft_status make(weft_hal *hal, weft_dtype dtype, int64_t rows, weft_tensor *t)
 {
-    WEFT_TRY(tensor_create(hal, WEFT_DTYPE_F32, rows, WIDTH, WEFT_MEM_ACTIVATION, t));
+    WEFT_TRY(tensor_create(hal, dtype, rows, WIDTH, WEFT_MEM_ACTIVATION, t));
     return tensor_zero(t);
 }
 
-static weft_status run_part(weft_comm *comm, weft_hal *hal, const weft_part *part, const setting *s)
+static weft_status run_part(weft_comm *comm, weft_hal *hal, const weft_part *part, setting *s)
 {
+    const weft_dtype dtype = s->narrow ? WEFT_DTYPE_BF16 : WEFT_DTYPE_F32;
     const gnn_edge_use use = {.loops_count = true, .may_share = true, .must_share = true};
     gnn_part_edges edges;
     matrices t = {.x = {0}};
@@ -140,11 +156,15 @@ static weft_status run_part(weft_comm *comm, weft_hal *hal, const weft_part *par
     if (status == WEFT_OK && edges.shared.levels < s->least_levels) {
         status = weft_fail(WEFT_ERR_INTERNAL, "%d levels of partial maxima", edges.shared.levels);
     }
-    weft_tensor *const all[] = {&t.x, &t.most, &t.ties, &t.dm};
-    for (int i = 0; i < 4; ++i) {
-        status = status == WEFT_OK ? make(hal, rows, all[i]) : status;
+    if (comm_size(comm) == 1) {
+        s->levels = edges.shared.levels;
     }
-    status = status == WEFT_OK ? make(hal, part->n_local, &t.dx) : status;
+    weft_tensor *const all[] = {&t.x, &t.most, &t.dm};
+    for (int i = 0; i < 3; ++i) {
+        status = status == WEFT_OK ? make(hal, dtype, rows, all[i]) : status;
+    }
+    status = status == WEFT_OK ? make(hal, WEFT_DTYPE_F32, rows, &t.ties) : status;
+    status = status == WEFT_OK ? make(hal, dtype, part->n_local, &t.dx) : status;
     status = comm_agree(comm, status);
     status = status == WEFT_OK ? run(part, &edges, s, &t) : status;
     gnn_part_edges_destroy(&edges);
@@ -154,7 +174,7 @@ static weft_status run_part(weft_comm *comm, weft_hal *hal, const weft_part *par
 
 static weft_status run_rank(weft_comm *comm, void *argument)
 {
-    const setting *s = argument;
+    setting *s = argument;
     weft_hal *hal = NULL;
     weft_part part = {0};
     comm_set_stall_timeout(comm, PATIENCE_S);
@@ -182,7 +202,8 @@ static void expect(const weft_graph *g, setting *wanted)
             for (int64_t e = first; e < end; ++e) {
                 const bool wins = x_of(g->source32[e], c) == most;
                 ties += wins ? 1.0F : 0.0F;
-                wanted->dx[g->source32[e] * WIDTH + c] += wins ? share_of(v, c) : 0.0F;
+                const float share = wanted->sizes ? fabsf(share_of(v, c)) : share_of(v, c);
+                wanted->dx[g->source32[e] * WIDTH + c] += wins ? share : 0.0F;
             }
             wanted->most[v * WIDTH + c] = most;
             wanted->ties[v * WIDTH + c] = ties;
@@ -214,6 +235,54 @@ static void check_same(const char *what, const setting *s, int ranks, const char
                      (long long)(i % WIDTH), (double)got[i], (double)wanted[i], ranks, method, s->backend);
         }
     }
+}
+
+/* Whole numbers below 256 are bfloat16 exactly, and float32 adds them exactly; a sum of them is rounded where it is
+ * written, of each level and of the source, by at most 2^-8 of what it adds up. Over all that is less than twice as
+ * much as if it were rounded once. */
+static void check_narrow(const setting *s, const setting *wanted, const setting *size)
+{
+    const double most = pow(1.0 + 0x1p-8, s->levels + 1) - 1.0;
+    double squares = 0.0, once = 0.0;
+    for (int64_t i = 0; i < POSTS * WIDTH; ++i) {
+        const double error = fabs((double)s->dx[i] - (double)wanted->dx[i]);
+        if (error > most * (double)size->dx[i]) {
+            fail_msg("gradient of vertex %lld, column %lld: %g, not %g within %g (%s)", (long long)(i / WIDTH),
+                     (long long)(i % WIDTH), (double)s->dx[i], (double)wanted->dx[i], most * (double)size->dx[i],
+                     s->backend);
+        }
+        squares += error * error;
+        once += pow((double)(bf16_to_float(bf16_from_float(wanted->dx[i])) - wanted->dx[i]), 2.0);
+    }
+    assert_true(once > 0.0 && squares < 4.0 * once);
+}
+
+static void test_narrow(void **state)
+{
+    static const char *const backends[] = {"cpu", "ref", "cpu:base"};
+    const partition_options whole = {.method = "random", .parts = 1, .seed = 1, .balance = 1.1, .threads = 1};
+    (void)state;
+    test_graph graph = forum(true);
+    setting wanted = {.graph = &graph}, size = {.graph = &graph, .sizes = true};
+    make_results(&wanted, POSTS * WIDTH);
+    make_results(&size, POSTS * WIDTH);
+    expect(&graph.graph, &wanted);
+    expect(&graph.graph, &size);
+    for (int k = 0; k < 3; ++k) {
+        partition_report report;
+        setting s = {.graph = &graph, .backend = backends[k], .narrow = true, .least_levels = 2};
+        make_results(&s, POSTS * WIDTH);
+        ASSERT_OK(partition_compute(&graph.graph, &whole, &s.partition, &report));
+        ASSERT_OK(comm_thread_run(1, run_rank, &s));
+        check_same("maximum", &s, 1, "bf16", s.most, wanted.most);
+        check_same("ties", &s, 1, "bf16", s.ties, wanted.ties);
+        check_narrow(&s, &wanted, &size);
+        partition_destroy(&s.partition);
+        free_results(&s);
+    }
+    free_results(&wanted);
+    free_results(&size);
+    test_graph_free(&graph);
 }
 
 static void check_forum(bool symmetric)
@@ -309,6 +378,6 @@ static void test_paths(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_symmetric), cmocka_unit_test(test_directed),
-                                       cmocka_unit_test(test_paths)};
+                                       cmocka_unit_test(test_narrow), cmocka_unit_test(test_paths)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

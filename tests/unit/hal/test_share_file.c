@@ -1,6 +1,7 @@
 /*
  * What rows share, kept in a file: the same arrays come back; a file that is cut short, changed anywhere, of another
  * matrix, or whose numbers would read outside of the arrays is none.
+ * needs: shared sums
  */
 #include <stdlib.h>
 
