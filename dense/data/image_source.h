@@ -14,8 +14,8 @@
 #pragma once
 
 #include "base/trace/activity.h"
-#include "dense/data/vary/augment.h"
 #include "dense/data/image_set.h"
+#include "dense/data/vary/augment.h"
 #include "tensor/tensor.h"
 #include "train/batch/batch_deal.h"
 #include "train/source.h"

@@ -3,8 +3,8 @@
 
 #include <assert.h>
 
-#include "base/random/gamma.h"
 #include "base/philox.h"
+#include "base/random/gamma.h"
 
 /* Draws of a step. */
 enum { DRAW_ITSELF, DRAW_PARTNER, DRAW_ORDER, DRAWS };

@@ -77,7 +77,8 @@ void dense_plan_facts(const workload *work, fact_list *list)
     facts_group(list, "network", title);
     tell_network(job, list);
     facts_group(list, "batches", "batches");
-    facts_int(list, "batch_size", say(job, "images", "texts"), "", "", option_int(work->context->options, OPT_BATCH_SIZE));
+    facts_int(list, "batch_size", say(job, "images", "texts"), "", "",
+              option_int(work->context->options, OPT_BATCH_SIZE));
     facts_int(list, "rank_images", "of this rank", "", "", job->sizes > 0 ? job->images[0] : 0);
     facts_group(list, "gradients", "gradients");
     facts_int(list, "gradient_bytes", "sent by a rank in a step", "bytes", "", 4 * sums_of(&job->net).parameters);
@@ -152,7 +153,8 @@ void dense_result_facts(const workload *work, fact_list *list)
     snprintf(title, sizeof title, "Network: %.80s", job->net.name);
     facts_group(list, "network", title);
     tell_network(job, list);
-    facts_int(list, "batch_size", say(job, "images of a batch", "texts of a batch"), "", "", option_int(work->context->options, OPT_BATCH_SIZE));
+    facts_int(list, "batch_size", say(job, "images of a batch", "texts of a batch"), "", "",
+              option_int(work->context->options, OPT_BATCH_SIZE));
     if (job->set->words == 0) {
         facts_int(list, "malformed_images", "images left out", "", "files that hold no image", job->set->malformed);
     }

@@ -452,9 +452,8 @@ static weft_status check_given(const saved_model *model, const weft_options *giv
         bool asked = !is_of_data(id) && option_applies(option_command_of(given), id) && option_is_set(given, id);
         WEFT_CHECK(!asked || !option_is_set(model->known, id) || same_value(given, model->known, id), WEFT_ERR_USAGE,
                    "--%s %s (%s): %s was made with %s %s: leave --%s out", name,
-                   escape_short(option_value_text(given, id)).text,
-                   option_source_text(option_source_of(given, id)), model->path, name,
-                   escape_short(option_value_text(model->known, id)).text, name);
+                   escape_short(option_value_text(given, id)).text, option_source_text(option_source_of(given, id)),
+                   model->path, name, escape_short(option_value_text(model->known, id)).text, name);
     }
     return WEFT_OK;
 }

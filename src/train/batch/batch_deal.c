@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/random/gamma.h"
 #include "base/number.h"
 #include "base/permutation.h"
 #include "base/philox.h"
+#include "base/random/gamma.h"
 #include "train/train_options.def"
 
 /* ---- rules ------------------------------------------------------------------------------------------------------- */

@@ -170,8 +170,9 @@ int main(void)
         return 77;
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bytes),   cmocka_unit_test(test_long_values_are_cut), cmocka_unit_test(test_code_points), cmocka_unit_test(test_cuts),
-        cmocka_unit_test(test_fitting), cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_bytes),       cmocka_unit_test(test_long_values_are_cut),
+        cmocka_unit_test(test_code_points), cmocka_unit_test(test_cuts),
+        cmocka_unit_test(test_fitting),     cmocka_unit_test(test_messages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
