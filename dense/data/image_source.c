@@ -8,18 +8,21 @@
 
 #include "base/alloc.h"
 #include "dense/data/image_fetch.h"
+#include "dense/data/vary/mixup.h"
 #include "train/batch/batch_loader.h"
 #include "train/train_options.def"
 
-const weft_activity ACTIVITY_BATCH[1] = {{.text = "batches of images", .kind = ACTIVITY_COMPUTES}};
+const weft_activity ACTIVITY_BATCH[1] = {{.text = "batches of images or texts", .kind = ACTIVITY_COMPUTES}};
 
 /* A batch of this rank, being filled or in use. */
 typedef struct slot {
     batch_key key;
     batch_share share;
     permutation order; /* of the epoch for this rank, where training */
-    float *pixels;     /* [rows, height, width, channels] host; the device's own memory where the host sees it */
-    int64_t *id;       /* [rows] host, as are label, split and mask */
+    mixup mix;         /* of the images at positions from mix_begin on, where these are mixed */
+    int64_t mix_begin;
+    float *pixels; /* [rows, height, width, channels] host; the device's own memory where the host sees it */
+    int64_t *id;   /* [rows] host, as are label, split and mask */
     int32_t *label;
     uint8_t *split, *mask;
     float *classes_share; /* [rows, classes] host, of training rows; NULL: labels are learnt */
@@ -40,6 +43,7 @@ struct image_source {
     int filling;        /* the slot that was begun last */
     image_fetch *fetch; /* NULL: all rows are at hand */
     uint8_t **scratch;  /* [workers] a sample each */
+    float **partner;    /* [workers] what a sample is mixed with; NULL: samples are not mixed */
     int workers;
     batch_loader *loader;
     slot probe; /* of the probes (train_source.probe); no rows: there are none */
@@ -110,11 +114,35 @@ static void sample_at(const image_source *s, const slot *at, int rank, const per
     *id = count[IMAGE_TRAIN] + evaluated_at(s, position);
 }
 
+/* Numbers of an image as the network sees it. */
+static int64_t pixels_of(const augment *a)
+{
+    return a->crop_height * a->crop_width * augment_channels(a);
+}
+
 /* Returns true if a row of the batch that was begun last is kept by another node. */
 static bool travels(void *self, int64_t row)
 {
     const image_source *s = self;
     return s->fetch != NULL && image_fetch_is_away(s->fetch, row);
+}
+
+/* [in, out] out: the image of a row, and then its mixture. The partner is read by this rank whoever trains on it. */
+static weft_status mix_row(const image_source *s, const slot *to, int64_t row, int worker, float *out)
+{
+    const image_source_options *o = &s->options;
+    const augment *a = &o->augment;
+    const uint64_t at = (uint64_t)(to->share.begin + row - to->mix_begin);
+    const int64_t position = to->mix_begin + (int64_t)permute(&to->mix.partner, at), classes = o->set->classes;
+    int split;
+    int64_t index, id;
+    int32_t label;
+    sample_at(s, to, s->rank, &to->order, position, &split, &index, &id);
+    WEFT_TRY(image_set_read(o->set, split, index, s->scratch[worker], &label));
+    augment_train(a, to->key.seed, to->key.epoch, id, s->scratch[worker], s->partner[worker]);
+    mixup_pixels(to->mix.share, s->partner[worker], pixels_of(a), out);
+    mixup_shares(to->mix.share, o->smoothing, to->label[row], label, classes, to->classes_share + row * classes);
+    return WEFT_OK;
 }
 
 static weft_status make_row(void *self, int number, int64_t row, int worker)
@@ -135,14 +163,17 @@ static weft_status make_row(void *self, int number, int64_t row, int worker)
         WEFT_TRY(image_set_read(s->options.set, split, index, s->scratch[worker], &to->label[row]));
     }
     to->split[row] = to->label[row] >= 0 ? (uint8_t)split : TRAIN_SPLIT_NONE;
-    float *out = to->pixels + row * a->crop_height * a->crop_width * augment_channels(a);
-    if (to->key.training) {
-        if (to->classes_share != NULL) {
-            image_set_shares(s->options.set, split, index, to->classes_share + row * s->options.set->classes);
-        }
-        augment_train(a, to->key.seed, to->key.epoch, to->id[row], pixels, out);
-    } else {
+    float *out = to->pixels + row * pixels_of(a);
+    if (!to->key.training) {
         augment_plain(a, pixels, out);
+        return WEFT_OK;
+    }
+    augment_train(a, to->key.seed, to->key.epoch, to->id[row], pixels, out);
+    if (s->partner != NULL) {
+        return mix_row(s, to, row, worker, out);
+    }
+    if (to->classes_share != NULL) {
+        image_set_shares(s->options.set, split, index, to->classes_share + row * s->options.set->classes);
     }
     return WEFT_OK;
 }
@@ -168,6 +199,19 @@ static void sample_of_fetch(const void *self, int64_t position, int *split, int6
     sample_at(s, at, rank, &order, position, split, index, &id);
 }
 
+/* Partners are of the whole batch, in whatever parts it comes; where ranks own shards, of this rank's share, because
+ * its images are its own. */
+static void draw_mix(const image_source *s, slot *to)
+{
+    const batch_plan batches = batches_of(s, true);
+    const batch_turn whole = {.step = to->key.turn.step, .parts = 1};
+    const batch_share all = batch_order_part(&batches, whole, 1, 0);
+    const bool owned = s->options.deal != NULL;
+    const int64_t images = owned ? to->share.count : all.count;
+    to->mix_begin = owned ? to->share.begin : all.begin;
+    to->mix = mixup_draw(s->options.mixup, to->key.seed, to->key.epoch, whole.step, images > 0 ? images : 1);
+}
+
 static weft_status begin_batch(void *self, int number, const batch_key *key, int64_t *rows)
 {
     image_source *s = self;
@@ -180,6 +224,9 @@ static weft_status begin_batch(void *self, int number, const batch_key *key, int
     if (key->training) {
         const batch_plan batches = batches_of(s, true);
         to->order = batch_order_of(&batches, s->rank, key->seed, key->epoch);
+    }
+    if (key->training && s->partner != NULL) {
+        draw_mix(s, to);
     }
     const image_fetch_batch batch = {.self = s, .share = share_of_rank, .sample = sample_of_fetch};
     return s->fetch != NULL ? image_fetch_post(s->fetch, &batch) : WEFT_OK;
@@ -225,7 +272,7 @@ static void describe(const image_source *s, slot *b)
         b->targets.counted[IMAGE_TRAIN] = b->share.batch;
         b->targets.loss_entries = b->share.batch;
         b->targets.share_host = b->classes_share;
-        b->targets.temperature = image_set_temperature(s->options.set);
+        b->targets.temperature = s->partner != NULL ? 1.0 : image_set_temperature(s->options.set);
         return; /* without a mask all rows count */
     }
     count_evaluated(s, b->key.turn.step * eval_batch(s), b->share.batch, b->targets.counted);
@@ -294,7 +341,7 @@ static weft_status create_slot(const image_source *s, int64_t rows, slot *b)
     WEFT_TRY(WEFT_NEW(&b->id, rows, WEFT_MEM_IMAGE));
     WEFT_TRY(WEFT_NEW(&b->label, rows, WEFT_MEM_IMAGE));
     WEFT_TRY(WEFT_NEW(&b->split, rows, WEFT_MEM_IMAGE));
-    if (image_set_has_shares(s->options.set)) {
+    if (image_set_has_shares(s->options.set) || s->options.mixup > 0.0) {
         WEFT_TRY(WEFT_NEW_ZERO(&b->classes_share, rows * s->options.set->classes, WEFT_MEM_IMAGE));
     }
     return WEFT_NEW(&b->mask, rows, WEFT_MEM_IMAGE);
@@ -335,7 +382,7 @@ static weft_status probe_batch(void *self, int64_t step, train_batch *batch)
     image_source *s = self;
     slot *b = &s->probe;
     const augment *a = &s->options.augment;
-    const int64_t rows = s->probe_rows, each = a->crop_height * a->crop_width * augment_channels(a);
+    const int64_t rows = s->probe_rows, each = pixels_of(a);
     for (int64_t i = 0; i < rows; ++i) {
         const int64_t index = probed(s, (int)(step % s->ranks), step / s->ranks * rows + i);
         WEFT_TRY(image_set_read(s->options.set, IMAGE_TRAIN, index, s->scratch[0], &b->label[i]));
@@ -408,6 +455,15 @@ static void fill_source(image_source *s)
     }
 }
 
+static weft_status create_partners(image_source *s)
+{
+    WEFT_TRY(WEFT_NEW_ZERO(&s->partner, s->workers, WEFT_MEM_WORKSPACE));
+    for (int i = 0; i < s->workers; ++i) {
+        WEFT_TRY(WEFT_NEW(&s->partner[i], pixels_of(&s->options.augment), WEFT_MEM_WORKSPACE));
+    }
+    return WEFT_OK;
+}
+
 static weft_status create_parts(image_source *s)
 {
     const image_source_options *o = &s->options;
@@ -427,6 +483,7 @@ static weft_status create_parts(image_source *s)
     for (int i = 0; i < s->workers; ++i) {
         WEFT_TRY(WEFT_NEW(&s->scratch[i], image_set_bytes(o->set), WEFT_MEM_WORKSPACE));
     }
+    WEFT_TRY(o->mixup > 0.0 ? create_partners(s) : WEFT_OK);
     const batch_loader_desc desc = {
         .work = {.self = s, .begin = begin_batch, .make_row = make_row, .travels = travels, .arrive = arrive},
         .hal = s->hal,
@@ -477,7 +534,10 @@ void image_source_destroy(image_source *s)
     for (int i = 0; i < s->workers && s->scratch != NULL; ++i) {
         weft_free(s->scratch[i]);
     }
-    weft_free(s->scratch);
+    for (int i = 0; i < s->workers && s->partner != NULL; ++i) {
+        weft_free(s->partner[i]);
+    }
+    WEFT_FREE_ALL(s->scratch, s->partner);
     image_fetch_destroy(s->fetch);
     weft_free(s);
 }

@@ -14,8 +14,8 @@
 #pragma once
 
 #include "base/trace/activity.h"
-#include "dense/data/augment.h"
 #include "dense/data/image_set.h"
+#include "dense/data/vary/augment.h"
 #include "tensor/tensor.h"
 #include "train/batch/batch_deal.h"
 #include "train/source.h"
@@ -46,6 +46,10 @@ typedef struct image_source_options {
     int64_t outputs;
     /* What training does to images. Its height, width and channels are the set's. */
     augment augment;
+    /* Above 0: training images are mixed with others of their batch by shares from Beta(mixup, mixup), and the
+     * classes of both are learnt by these shares (dense/data/vary/mixup.h), of which `smoothing` is spread over all
+     * classes. The set has classes, and no shares of its own. */
+    double mixup, smoothing;
     /* Images of a training step, over all ranks. */
     int64_t batch;
     /* Micro-batches that training asks for a batch in; 0 and 1: the batch is whole. */

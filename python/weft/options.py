@@ -511,6 +511,10 @@ class TrainOptions(TypedDict, total=False):
         flip for small ones, crop for large ones
     random_erase: 0 to 1; default 0
         after what --augment does, set a rectangle of 2 to 33 % of a training image to the mean, with this probability
+    mixup: 0 to 100; default 0
+        mix each training image, and its label, with another one of its batch, by a share from Beta(ALPHA, ALPHA) that
+        the batch draws (Zhang et al. 2018), such as 0.2; the training score looks at the label of the larger share; 0
+        = off
     norm_over: one of all, own; default all
         statistics of batch norm: over the images of a batch on all ranks, so that any number of ranks computes the
         same; own = over each rank's, without messages
@@ -864,6 +868,7 @@ class TrainOptions(TypedDict, total=False):
     data_format: str
     augment: str
     random_erase: float
+    mixup: float
     norm_over: str
     convolution: str
     network: str

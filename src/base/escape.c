@@ -89,3 +89,17 @@ escaped_text escape_say(const char *text)
     escape_text(escaped.text, sizeof escaped.text, text);
     return escaped;
 }
+
+escaped_text escape_short(const char *text)
+{
+    char part[ESCAPED_SHORT + 1];
+    const size_t bytes = strlen(text), shown = bytes <= ESCAPED_SHORT ? bytes : utf8_fitting(text, sizeof part);
+    memcpy(part, text, shown);
+    part[shown] = '\0';
+    escaped_text escaped = escape_say(part);
+    if (shown < bytes) {
+        const size_t length = strlen(escaped.text);
+        snprintf(escaped.text + length, sizeof escaped.text - length, "... (%zu bytes)", bytes);
+    }
+    return escaped;
+}

@@ -33,3 +33,8 @@ typedef struct escaped_text {
 } escaped_text;
 
 escaped_text escape_say(const char *text);
+
+/* A value for a line that people read: as it is, but of more than ESCAPED_SHORT bytes the beginning, and how many there
+ * are: a vocabulary is one value. */
+enum { ESCAPED_SHORT = 400 };
+escaped_text escape_short(const char *text);

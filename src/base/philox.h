@@ -49,6 +49,7 @@ enum {
     WEFT_RNG_LINKS = 94,        /* the part of an edge, and which end a negative keeps */
     WEFT_RNG_NEGATIVES = 95,    /* the other end of negatives, by (edge, number, epoch) */
     WEFT_RNG_POPULATION = 96,   /* donor of an exchange (index 2^32 - 1) and changes by dimension; epoch: its number */
+    WEFT_RNG_MIXUP = 97,        /* shares and partners of mixed images, by step */
     WEFT_RNG_EDGES = 128,       /* dropout of edges, + layer, up to 191 */
     WEFT_RNG_HALO_ROUND = 192,  /* rounding of rows in messages: 192..1023, by leg */
     WEFT_RNG_DROPOUT = 1024,    /* + layer, up to 32767 */

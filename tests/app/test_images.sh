@@ -38,6 +38,18 @@ for ranks in 2 3; do
         fail "$ranks ranks: other losses: $(losses one) | $(losses many$ranks)"
 done
 
+# ---- images that are mixed in pairs: by any number of ranks, and micro-batches, the same; other losses than without ----
+mixing=(--epochs 3 --mixup 0.4 --label-smoothing 0.1)
+train "${mixing[@]}" --run-dir mixed1
+for ranks in 2 3; do
+    ranks $ranks "$weft" train "${options[@]}" "${mixing[@]}" --run-dir mixed$ranks >out 2>err || fail "mixup, $ranks ranks: $(cat err)"
+    paste <(losses mixed1) <(losses mixed$ranks) <(losses one) |
+        awk '{d = $1 - $2; if (d < 0) d = -d; if (!(d <= 1e-4 * $1 && (NR < 3 || $1 > 1.05 * $3))) {print; bad = 1}} END {exit bad || NR != 3}' ||
+        fail "mixup, $ranks ranks: other losses: $(losses mixed1) | $(losses mixed$ranks) | $(losses one)"
+done
+"$weft" train "${options[@]}" --mixup 0.4 --class-weights balanced >out 2>err && fail "mixup with class weights"
+grep -q contradict err || fail "mixup with class weights: $(cat err)"
+
 # ---- two nodes of two ranks: the sums of a node go over to the other, and come back ----
 lenet=(--data synth:images,n=16,size=28,channels=1,classes=4,test=8 --model lenet --batch-size 16 --epochs 20 --eval-every 0
     --lr 0.01 --warmup 0 --schedule constant --threads 1 --pin off --quiet)

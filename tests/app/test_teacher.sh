@@ -54,6 +54,7 @@ check agree moversaid boxes 0.8
 bad() { refused "$1" "$2" "${train[@]}" --data traffic/objects --run-dir no "${@:3}"; }
 bad 66 "has no probabilities.npy" --teacher nothing
 bad 2 "contradict" --teacher said --temperature 2 --label-smoothing 0.1
+bad 2 "contradict" --teacher said --mixup 0.2
 bad 2 "no class of objects is called so" --classes class1,car,class2
 bad 2 "stands there twice" --classes class1,class1,other
 bad 2 "give the list a last name" --classes class0,class1

@@ -38,6 +38,7 @@ for words in 'vocabulary of 15' 'texts are cut behind 16 words' '1 texts have no
     '1 texts hold bytes that are no UTF-8, row 9 first'; do
     [ "$(grep -cF -- "$words" err)" -eq 1 ] || fail "not said once: $words: $(cat err)"
 done
+grep -q '^Texts read: from memory [0-9]' out && ! grep -q 'Images read' out || fail "texts are called so: $(cat out)"
 for count in 2 4; do
     ranks $count "$weft" train --data reviews.csv "${all[@]}" "${few[@]}" --run-dir "ranks-$count" --quiet >out 2>err ||
         fail "$count ranks: $(cat err)"
@@ -76,6 +77,7 @@ ok "$weft" train --resume run --epochs 9 --threads 1 --pin off --quiet
 
 # ---- what is refused ----
 refused 2 'augment is not for texts' "$weft" train --data reviews.csv "${all[@]}" --augment flip
+refused 2 'mixup is not for texts' "$weft" train --data reviews.csv "${all[@]}" --mixup 0.2
 refused 2 "no column" "$weft" train --data reviews.csv --text-column tex --target mood
 refused 2 'the text and the target' "$weft" train --data reviews.csv --text-column text --target text
 printf 'conv 4 3\nglobalpool\nlinear classes\n' >image.net
@@ -86,5 +88,11 @@ printf 'embed words 8\nattention 2\ntokenmean\nlinear classes\n' >heads.net
 refused 65 'queries, keys and values of 2 heads' "$weft" train --data reviews.csv "${all[@]}" --model heads.net
 printf 'embed words 8\ntokenmean\nlinear classes\n' >bag.net
 refused 65 'reads the words of texts' "$weft" train --data synth:images,n=20,test=0,size=8 --model bag.net
-ok "$weft" train --data reviews.csv "${all[@]}" --model bag.net --epochs 1 --run-dir bag --quiet
+# A vocabulary of more than 400 bytes is in the run, and no line tells it whole.
+awk 'BEGIN {print "text,mood"; for (i = 0; i < 90; ++i) printf "word%03d word%03d,%s\n", i % 60, i, i % 2 ? "up" : "down"}' >words.csv
+ok "$weft" train --data words.csv "${all[@]}" --model bag.net --epochs 1 --run-dir bag --quiet
+ok "$weft" info bag
+grep -q '^--words (data): word.*\.\.\. ([0-9]* bytes)$' out && ! grep -q '.\{500\}' out || fail "words of a run: $(cat out)"
+grep -q '^texts training texts: ' out && grep -q '^texts words of a text: 16$' out || fail "texts are called so: $(cat out)"
+refused 2 'bytes): leave --words out' "$weft" eval --checkpoint bag/weights.npz --words word --data words.csv
 echo passed

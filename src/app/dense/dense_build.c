@@ -68,6 +68,8 @@ static weft_status make_model(workload *work)
     const image_source_options options = {.set = job->set,
                                           .outputs = work->outputs,
                                           .augment = job->augment,
+                                          .mixup = job->config.training ? option_real(o, OPT_MIXUP) : 0.0,
+                                          .smoothing = option_real(o, OPT_LABEL_SMOOTHING),
                                           .batch = option_int(o, OPT_BATCH_SIZE),
                                           .parts = (int)option_int(o, OPT_ACCUMULATE),
                                           .least = job->batches.least,

@@ -5,7 +5,7 @@
 #include "app/dense/options/dense_options.h"
 #include "app/dense/options/text_options.h"
 #include "base/number.h"
-#include "dense/data/augment.h"
+#include "dense/data/vary/augment.h"
 #include "dense/engine/dense_model.h"
 #include "dense/net/zoo.h"
 #include "train/batch/batch_order.h"
@@ -53,6 +53,10 @@ void dense_count_training(const workload *work, int64_t *by_class);
 /* Deals the training images to the ranks by --shard-by and prints each rank's label distance; job->deal stays empty
  * where there are no shards or one rank. In app/dense/dense_deal.c. Collective. */
 weft_status dense_deal(workload *work);
+
+/* WEFT_ERR_USAGE: options that contradict each other about what a training image teaches; in
+ * app/dense/dense_workload.c. */
+weft_status dense_check_lessons(const weft_options *options);
 
 /* Values for options that say "auto"; in app/dense/dense_auto.c. */
 weft_status dense_auto_decide(weft_comm *comm, const image_set *set, bool training, weft_options *options);

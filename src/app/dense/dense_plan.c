@@ -159,7 +159,7 @@ static weft_status plan_memory(workload *work)
     scratch = scratch > kept.sync_device.scratch ? scratch : kept.sync_device.scratch;
     memory_plan *memory = &work->memory;
     *memory = (memory_plan){.cure = "use more ranks or a smaller batch (--batch-size)"};
-    memory_plan_add(memory, "process and images", clock_rss_bytes());
+    memory_plan_add(memory, job->set->words > 0 ? "process and texts" : "process and images", clock_rss_bytes());
     memory_plan_add(memory, "libraries", library_bytes(context->hal));
     memory_plan_add(memory, "batches", batches);
     memory_plan_add(memory, "activations and their gradients", (uint64_t)arena);
@@ -185,6 +185,7 @@ weft_status dense_plan(workload *work, const char *folder, int64_t outputs)
     const weft_options *o = context->options;
     const image_set *set = job->set;
     work->outputs = work->labelled ? set->classes : outputs;
+    WEFT_TRY(outputs == 0 ? dense_check_lessons(o) : WEFT_OK);
     WEFT_TRY(dense_augment_of(set, o, outputs > 0, &job->augment));
     WEFT_TRY(comm_agree(context->comm, dense_open_network(o, &job->net)));
     job->net.words = set->words;

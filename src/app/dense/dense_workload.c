@@ -124,6 +124,23 @@ static void bound_memory(const app_context *context, image_options *options)
     }
 }
 
+weft_status dense_check_lessons(const weft_options *o)
+{
+    const bool weighs = option_text(o, OPT_CLASS_WEIGHTS)[0] != '\0', mixes = option_real(o, OPT_MIXUP) > 0.0;
+    const option_id other = option_real(o, OPT_LABEL_SMOOTHING) > 0.0 ? OPT_LABEL_SMOOTHING : OPT_CLASS_WEIGHTS;
+    if (option_real(o, OPT_TEMPERATURE) > 0.0 && (other == OPT_LABEL_SMOOTHING || weighs)) {
+        return option_contradict(o, OPT_TEMPERATURE, other, "one learns a label, the other shares of all classes");
+    }
+    if (mixes && option_text(o, OPT_TEACHER)[0] != '\0') {
+        return option_contradict(o, OPT_MIXUP, OPT_TEACHER,
+                                 "a teacher answers for images as they are, not for mixed ones");
+    }
+    if (mixes && weighs) {
+        return option_contradict(o, OPT_MIXUP, OPT_CLASS_WEIGHTS, "a mixed image is of two classes");
+    }
+    return WEFT_OK;
+}
+
 static weft_status dense_open(workload *work, const char *folder)
 {
     (void)folder;
@@ -156,10 +173,7 @@ static weft_status dense_open(workload *work, const char *folder)
     WEFT_CHECK(!options.motion || work->trained || options.teacher != NULL, WEFT_ERR_USAGE,
                FLAG_MOTION ": what moves has no classes to train for: weft predict answers for it, and " FLAG_TEACHER
                            " takes such answers for classes");
-    const option_id other = option_real(o, OPT_LABEL_SMOOTHING) > 0.0 ? OPT_LABEL_SMOOTHING : OPT_CLASS_WEIGHTS;
-    if (options.temperature > 0.0 && (other == OPT_LABEL_SMOOTHING || option_text(o, other)[0] != '\0')) {
-        return option_contradict(o, OPT_TEMPERATURE, other, "one learns a label, the other shares of all classes");
-    }
+    WEFT_TRY(work->trained ? WEFT_OK : dense_check_lessons(o));
     bound_memory(context, &options);
     activity_begin(ACTIVITY_LOAD);
     weft_status status = dense_size_of(o, &options.height, &options.width);

@@ -35,9 +35,9 @@ static workload_claims text_claims(const weft_options *options)
 /* What is done to images has no meaning for words. */
 static weft_status refuse_images(const weft_options *o)
 {
-    static const option_id of_images[] = {OPT_AUGMENT,       OPT_RANDOM_ERASE, OPT_IMAGE_FORMAT,
-                                          OPT_VALID_IMAGES,  OPT_CACHE_DIR,    OPT_MOTION,
-                                          OPT_WEIGHT_COLUMN, OPT_GROUP_COLUMN, OPTION_NONE};
+    static const option_id of_images[] = {OPT_AUGMENT,      OPT_RANDOM_ERASE, OPT_MIXUP,  OPT_IMAGE_FORMAT,
+                                          OPT_VALID_IMAGES, OPT_CACHE_DIR,    OPT_MOTION, OPT_WEIGHT_COLUMN,
+                                          OPT_GROUP_COLUMN, OPTION_NONE};
     for (const option_id *id = of_images; *id != OPTION_NONE; ++id) {
         WEFT_CHECK(!option_is_set(o, *id) || option_source_of(o, *id) == OPTION_DATA, WEFT_ERR_USAGE,
                    "--%s is not for texts: leave it out", option_row_in(o, *id)->name);

@@ -5,8 +5,8 @@
 
 #include "base/escape.h"
 
-/* "name: text", escaped: a foreign text must not steer the terminal. */
+/* "name: text", escaped: a foreign text must not steer the terminal, nor a long one fill it. */
 static inline void info_text(const char *name, const char *text)
 {
-    printf("%s: %s\n", escape_say(name).text, escape_say(text).text);
+    printf("%s: %s\n", escape_say(name).text, escape_short(text).text);
 }

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "app/report/sections.h"
+#include "base/escape.h"
 
 /* ---- options ---- */
 
@@ -16,7 +17,7 @@ static void table_of_options(report_text *out, const json_value *option, bool de
     for (; option != NULL; option = option->next) {
         if (is_default(option) == defaults) {
             text_cell(out, "--%s", option->key);
-            text_cell(out, "%s", json_string(option, "value", "(empty)"));
+            text_cell(out, "%s", escape_short(json_string(option, "value", "(empty)")).text);
             TEXT_CELLS(out, defaults ? NULL : json_string(option, "source", "unknown"));
         }
     }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/escape.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "io/json.h"
@@ -51,7 +52,7 @@ static weft_status take_options(const char *path, const json_value *root, const 
         }
         WEFT_TRY(json_get_text(path, option, "value", &text));
         WEFT_TRY(option_assign(options, name, text));
-        log_info("--%s %s (of %s)", name, text, path);
+        log_info("--%s %s (of %s)", name, escape_short(text).text, path);
     }
     return WEFT_OK;
 }

@@ -13,6 +13,7 @@
 #include "app/setup/context.h"
 #include "app/workload/app_catalog.h"
 #include "app/workload/workload.h"
+#include "base/escape.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "io/json.h"
@@ -450,9 +451,9 @@ static weft_status check_given(const saved_model *model, const weft_options *giv
         const char *name = name_of(model, id);
         bool asked = !is_of_data(id) && option_applies(option_command_of(given), id) && option_is_set(given, id);
         WEFT_CHECK(!asked || !option_is_set(model->known, id) || same_value(given, model->known, id), WEFT_ERR_USAGE,
-                   "--%s %s (%s): %s was made with %s %s: leave --%s out", name, option_value_text(given, id),
-                   option_source_text(option_source_of(given, id)), model->path, name,
-                   option_value_text(model->known, id), name);
+                   "--%s %s (%s): %s was made with %s %s: leave --%s out", name,
+                   escape_short(option_value_text(given, id)).text, option_source_text(option_source_of(given, id)),
+                   model->path, name, escape_short(option_value_text(model->known, id)).text, name);
     }
     return WEFT_OK;
 }

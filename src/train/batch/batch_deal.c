@@ -9,6 +9,7 @@
 #include "base/number.h"
 #include "base/permutation.h"
 #include "base/philox.h"
+#include "base/random/gamma.h"
 #include "train/train_options.def"
 
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
@@ -60,34 +61,16 @@ weft_status deal_rule_parse(const char *text, deal_rule *rule)
 
 /* ---- shares ------------------------------------------------------------------------------------------------------ */
 
-/* A draw of Gamma(shape, 1) for shape >= 1: G. Marsaglia, W. Tsang: A simple method for generating gamma variables. ACM
- * TOMS 26(3), 2000, doi:10.1145/358407.358414. Below 1, Gamma(shape + 1) times U^(1 / shape). */
-static double draw_gamma(double shape, uint64_t stream, uint64_t seed)
-{
-    const double raised = shape < 1.0 ? shape + 1.0 : shape;
-    const double d = raised - 1.0 / 3.0, c = 1.0 / sqrt(9.0 * d);
-    for (uint32_t attempt = 1;; ++attempt) {
-        const philox_block b = philox4x32(philox_counter(attempt, stream, WEFT_RNG_DEAL, 1), seed);
-        const double x = (double)philox_normal(b.word[0], b.word[1]), v = 1.0 + c * x;
-        const double u = philox_uniform_double(b.word[2], b.word[3]);
-        if (v > 0.0 && log(u) < 0.5 * x * x + d - d * v * v * v + d * log(v * v * v)) {
-            const philox_block lower = philox4x32(philox_counter(0, stream, WEFT_RNG_DEAL, 1), seed);
-            const double root = philox_uniform_double(lower.word[0], lower.word[1]);
-            return d * v * v * v * (shape < 1.0 ? pow(root, 1.0 / shape) : 1.0);
-        }
-    }
-}
-
 /* [out] bound: [ranks + 1] 0 .. count, cut by shares of Dirichlet(concentration). stream: of this draw. */
 static void cut_by_draw(double concentration, int64_t count, int ranks, int64_t stream, uint64_t seed, int64_t *bound)
 {
     double sum = 0.0, before = 0.0;
     for (int r = 0; r < ranks; ++r) {
-        sum += draw_gamma(concentration, (uint64_t)(stream * ranks + r), seed);
+        sum += gamma_draw(concentration, seed, WEFT_RNG_DEAL, 1, (uint64_t)(stream * ranks + r));
     }
     bound[0] = 0;
     for (int r = 0; r < ranks; ++r) {
-        before += draw_gamma(concentration, (uint64_t)(stream * ranks + r), seed);
+        before += gamma_draw(concentration, seed, WEFT_RNG_DEAL, 1, (uint64_t)(stream * ranks + r));
         const double share = sum > 0.0 ? before / sum : (double)(r + 1) / ranks; /* all draws underflowed */
         bound[r + 1] = r + 1 == ranks ? count : (int64_t)floor(share * (double)count + 0.5);
     }

@@ -81,6 +81,20 @@ static void test_bytes(void **state)
                         "\\xc2\\x9b31m \\xe2\\x80\\xae \\xc0\\x80 \\xed\\xa0\\x80");
 }
 
+/* A value of ESCAPED_SHORT bytes is whole; of a longer one whole characters are, and its length. */
+static void test_long_values_are_cut(void **state)
+{
+    char text[ESCAPED_SHORT + 2] = "";
+    (void)state;
+    memset(text, 'a', ESCAPED_SHORT);
+    assert_string_equal(escape_short(text).text, text);
+    memcpy(text + ESCAPED_SHORT - 1, "\xc3\xa9", 2);
+    const escaped_text cut = escape_short(text);
+    assert_memory_equal(cut.text, text, ESCAPED_SHORT - 1);
+    assert_string_equal(cut.text + ESCAPED_SHORT - 1, "... (401 bytes)");
+    assert_string_equal(escape_short("a\n").text, "a\\n");
+}
+
 static void test_code_points(void **state)
 {
     (void)state;
@@ -156,8 +170,9 @@ int main(void)
         return 77;
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bytes),   cmocka_unit_test(test_code_points), cmocka_unit_test(test_cuts),
-        cmocka_unit_test(test_fitting), cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_bytes),       cmocka_unit_test(test_long_values_are_cut),
+        cmocka_unit_test(test_code_points), cmocka_unit_test(test_cuts),
+        cmocka_unit_test(test_fitting),     cmocka_unit_test(test_messages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

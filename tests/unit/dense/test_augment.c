@@ -1,9 +1,11 @@
 /* Changes of pixels: what is promised of them, and figures worked out by other means. */
 #include <math.h>
 
-#include "dense/data/augment.h"
+#include "dense/data/vary/augment.h"
+#include "dense/data/vary/mixup.h"
 #include "hal/hal.h"
 #include "support/test.h"
+#include "train/loop/share_loss.h"
 
 enum { HEIGHT = 9, WIDTH = 11, PIXELS = HEIGHT * WIDTH, CHANNELS = 3, DRAWS = 4000 };
 
@@ -255,13 +257,102 @@ static void test_bad_settings_are_refused(void **state)
     ASSERT_MESSAGE("channel 1");
 }
 
+/* ---- mixtures -------------------------------------------------------------------------------------------------- */
+
+/* Mean and variance of the larger part of Beta(alpha, alpha): of 1/2 the arcsine law, of 1 the uniform one, of 2 the
+ * density 6 x (1 - x), of 0.01 nearly always 1. Partners are an order of the batch, another one every step. */
+static void test_shares_and_partners_of_mixtures(void **state)
+{
+    static const struct {
+        double alpha, mean, variance;
+    } laws[] = {
+        {0.5, 0.8183099, 0.0236788}, {1.0, 0.75, 0.0208333}, {2.0, 0.6875, 0.0148438}, {0.01, 0.9931963, 0.0018557}};
+    enum { IMAGES = 7 };
+    (void)state;
+    for (size_t l = 0; l < sizeof laws / sizeof laws[0]; ++l) {
+        double sum = 0, squares = 0;
+        int with[IMAGES] = {0};
+        for (int64_t step = 0; step < DRAWS; ++step) {
+            const mixup mix = mixup_draw(laws[l].alpha, 5, 2, step, IMAGES);
+            uint64_t taken = 0;
+            assert_true(mix.share >= 0.5 && mix.share <= 1.0);
+            sum += mix.share;
+            squares += mix.share * mix.share;
+            for (uint64_t i = 0; i < IMAGES; ++i) {
+                taken |= (uint64_t)1 << permute(&mix.partner, i);
+            }
+            assert_int_equal(taken, (1 << IMAGES) - 1);
+            with[permute(&mix.partner, 0)] += 1;
+        }
+        const double mean = sum / DRAWS;
+        ASSERT_NEAR(mean, laws[l].mean, 4 * sqrt(laws[l].variance / DRAWS)); /* four deviations of a mean */
+        ASSERT_NEAR(squares / DRAWS - mean * mean, laws[l].variance, 0.0015);
+        for (int i = 0; i < IMAGES; ++i) {
+            ASSERT_NEAR((double)with[i] * IMAGES / DRAWS, 1, 0.2);
+        }
+    }
+    const mixup one = mixup_draw(1.0, 5, 2, 3, IMAGES), again = mixup_draw(1.0, 5, 2, 3, IMAGES);
+    const mixup others[] = {mixup_draw(1.0, 6, 2, 3, IMAGES), mixup_draw(1.0, 5, 3, 3, IMAGES),
+                            mixup_draw(1.0, 5, 2, 4, IMAGES)};
+    assert_true(one.share == again.share);
+    for (int i = 0; i < 3; ++i) {
+        assert_true(one.share != others[i].share);
+    }
+}
+
+/* The mean of 0.7 cross_entropy(x, a) + 0.3 cross_entropy(x, b) over three rows, and its gradient, in float64 by
+ * PyTorch 2.13, without and with label_smoothing=0.1. */
+static void test_loss_of_mixtures_is_that_of_pytorch(void **state)
+{
+    enum { ROWS = 3, CLASSES = 4, CELLS = ROWS * CLASSES };
+    static const float logits_of[CELLS] = {1.5f, -0.5f, 0.25f, 2.0f, 0.0f, 3.0f, -2.0f, 1.0f, -1.0f, -1.0f, 4.0f, 0.5f};
+    static const int32_t a[ROWS] = {3, 1, 2}, b[ROWS] = {0, 2, 2};
+    static const double smoothing[] = {0.0, 0.1}, loss_of[] = {0.830040749, 1.010457415};
+    static const double slope_of[][CELLS] = {{0.0085578, 0.0146917, 0.0311023, -0.0543518, 0.0139242, 0.0463415,
+                                              -0.0981156, 0.0378499, 0.0021520, 0.0021520, -0.0139486, 0.0096446},
+                                             {0.0102244, 0.0063584, 0.0227690, -0.0393518, 0.0055909, 0.0613415,
+                                              -0.0964489, 0.0295165, -0.0061813, -0.0061813, 0.0110514, 0.0013113}};
+    weft_hal *hal;
+    weft_tensor logits, loss;
+    (void)state;
+    ASSERT_OK(weft_hal_open("ref", 1, &hal));
+    ASSERT_OK(tensor_create(hal, WEFT_DTYPE_F32, ROWS, CLASSES, WEFT_MEM_WORKSPACE, &logits));
+    ASSERT_OK(tensor_create(hal, WEFT_DTYPE_F64, 1, 1, WEFT_MEM_WORKSPACE, &loss));
+    for (int s = 0; s < 2; ++s) {
+        float shares[CELLS], slope[CELLS];
+        double sum = 0;
+        for (int i = 0; i < ROWS; ++i) {
+            mixup_shares(0.7, smoothing[s], a[i], b[i], CLASSES, shares + (ptrdiff_t)i * CLASSES);
+        }
+        const train_targets targets = {
+            .rows = ROWS, .outputs = CLASSES, .loss = TRAIN_LOSS_XENT, .share_host = shares, .temperature = 1.0};
+        ASSERT_OK(tensor_upload(&logits, logits_of));
+        ASSERT_OK(tensor_upload(&loss, &sum));
+        ASSERT_OK(share_loss(&targets, 1.0 / ROWS, &loss, &logits));
+        ASSERT_OK(tensor_download(&logits, slope));
+        ASSERT_OK(tensor_download(&loss, &sum));
+        ASSERT_NEAR(sum / ROWS, loss_of[s], 1e-6);
+        for (int i = 0; i < CELLS; ++i) {
+            ASSERT_NEAR(slope[i], slope_of[s][i], 1e-6);
+        }
+    }
+    TENSOR_DESTROY_ALL(&logits, &loss);
+    weft_hal_close(hal);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values_are_normalised), cmocka_unit_test(test_the_centre_is_taken_to_evaluate),
-        cmocka_unit_test(test_crops_and_flips),       cmocka_unit_test(test_draws_are_keyed),
-        cmocka_unit_test(test_erased_is_a_rectangle), cmocka_unit_test(test_cutout_is_a_square),
-        cmocka_unit_test(test_parts_are_stretched),   cmocka_unit_test(test_bad_settings_are_refused),
+        cmocka_unit_test(test_values_are_normalised),
+        cmocka_unit_test(test_the_centre_is_taken_to_evaluate),
+        cmocka_unit_test(test_crops_and_flips),
+        cmocka_unit_test(test_draws_are_keyed),
+        cmocka_unit_test(test_erased_is_a_rectangle),
+        cmocka_unit_test(test_cutout_is_a_square),
+        cmocka_unit_test(test_parts_are_stretched),
+        cmocka_unit_test(test_bad_settings_are_refused),
+        cmocka_unit_test(test_shares_and_partners_of_mixtures),
+        cmocka_unit_test(test_loss_of_mixtures_is_that_of_pytorch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

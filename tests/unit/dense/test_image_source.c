@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "comm/core/layout.h"
 #include "dense/data/image_source.h"
+#include "dense/data/vary/mixup.h"
 #include "support/image_bytes.h"
 #include "train/batch/batch_order.h"
 
@@ -20,6 +21,7 @@ enum {
     EVAL_BATCH = 6,
     EPOCHS = 3,
     SEED = 19,
+    CLASSES = 10,
     MOST = 64
 };
 
@@ -29,6 +31,7 @@ typedef struct seen {
     int32_t label[MOST];
     uint8_t split[MOST];
     float pixels[MOST][PIXELS];
+    float share[MOST][CLASSES]; /* where images are mixed */
     int64_t rows;
 } seen;
 
@@ -36,6 +39,8 @@ typedef struct source_case {
     const char *folder, *backend;
     int loaders;
     int64_t batch;
+    double mixup;
+    int parts;       /* that a step comes in */
     uint64_t memory; /* of a node; 0: enough */
     int per_node;    /* ranks; 0: all */
     int64_t samples[IMAGE_LEVELS];
@@ -103,6 +108,10 @@ static weft_status keep(weft_hal *hal, const train_batch *batch, batch_share sha
         to->id[share.begin + i] = id[i];
         to->label[share.begin + i] = label[i];
         to->split[share.begin + i] = t->split_host[i];
+        if (t->share_host != NULL) {
+            memcpy(to->share[share.begin + i], t->share_host + i * CLASSES, sizeof to->share[0]);
+            WEFT_CHECK(t->temperature == 1.0, WEFT_ERR_INTERNAL, "shares are of the classes as they are");
+        }
     }
     for (int m = 0; m < TRAIN_SPLITS && t->mask[m] != NULL; ++m) {
         WEFT_TRY(hal->mem.download(hal, mask, t->mask[m], (size_t)b->rows));
@@ -117,11 +126,16 @@ static weft_status one_epoch(weft_comm *comm, weft_hal *hal, source_case *c, con
 {
     train_batch batch;
     for (int64_t step = 0; step < source->steps; ++step) {
-        const train_pass pass = {.training = true, .seed = SEED, .epoch = (uint32_t)epoch + 1, .step = step};
-        const batch_share share = batch_order_share(TRAINED - APART, c->batch, step, comm_size(comm), comm_rank(comm));
-        WEFT_TRY(source->batch(source->self, &pass, &batch));
-        WEFT_CHECK(batch.targets->loss_entries == share.batch, WEFT_ERR_INTERNAL, "entries of a batch");
-        WEFT_TRY(keep(hal, &batch, share, &c->epoch[epoch]));
+        train_pass pass = {.training = true, .seed = SEED, .epoch = (uint32_t)epoch + 1, .step = step};
+        pass.parts = source->parts(source->self, step, c->parts > 1 ? c->parts : 1);
+        for (; pass.part < pass.parts; ++pass.part) {
+            const batch_plan plan = {.samples = TRAINED - APART, .batch = c->batch};
+            const batch_turn turn = {.step = step, .part = pass.part, .parts = pass.parts};
+            const batch_share share = batch_order_part(&plan, turn, comm_size(comm), comm_rank(comm));
+            WEFT_TRY(source->batch(source->self, &pass, &batch));
+            WEFT_CHECK(batch.targets->loss_entries == share.batch, WEFT_ERR_INTERNAL, "entries of a batch");
+            WEFT_TRY(keep(hal, &batch, share, &c->epoch[epoch]));
+        }
     }
     for (int64_t step = 0; step < source->eval_steps && c->evaluate; ++step) {
         const train_pass pass = {.seed = SEED, .epoch = (uint32_t)epoch + 1, .step = step};
@@ -174,6 +188,8 @@ static weft_status run_rank(weft_comm *comm, void *argument)
                                              .augment = change(set),
                                              .batch = c->batch,
                                              .eval_batch = EVAL_BATCH,
+                                             .mixup = c->mixup,
+                                             .parts = c->parts,
                                              .loaders = c->loaders,
                                              .threads = 2};
         status = train(comm, hal, c, &wanted);
@@ -317,6 +333,62 @@ static void test_nodes_fetch_from_each_other(void **state)
             assert_int_equal(c->samples[IMAGE_FROM_SOURCE], TRAINED + TESTED);
         }
         free(c);
+    }
+    free(one);
+    assert_int_equal(weft_mem_usage_total().current_bytes, 0);
+}
+
+/* Row i of an epoch is the mixture of its image and of that of its partner in the batch, each changed by its own draws,
+ * and so are its shares. */
+static void check_mixtures(const source_case *mixed, const source_case *plain)
+{
+    for (int e = 0; e < EPOCHS; ++e) {
+        const seen *m = &mixed->epoch[e], *p = &plain->epoch[e];
+        for (int i = 0; i < TRAINED - APART; ++i) {
+            const int step = i / BATCH, first = step * BATCH;
+            const int images = TRAINED - APART - first < BATCH ? TRAINED - APART - first : BATCH;
+            const mixup mix = mixup_draw(mixed->mixup, SEED, (uint32_t)e + 1, step, images);
+            const int other = first + (int)permute(&mix.partner, (uint64_t)(i - first));
+            assert_int_equal(m->id[i], p->id[i]);
+            assert_int_equal(m->label[i], p->label[i]);
+            for (int k = 0; k < PIXELS; ++k) {
+                ASSERT_NEAR(m->pixels[i][k], mix.share * p->pixels[i][k] + (1 - mix.share) * p->pixels[other][k], 1e-5);
+            }
+            for (int c = 0; c < CLASSES; ++c) {
+                const double share = (c == p->label[i] ? mix.share : 0) + (c == p->label[other] ? 1 - mix.share : 0);
+                ASSERT_NEAR(m->share[i][c], share, 1e-6);
+            }
+        }
+    }
+    assert_memory_equal(&mixed->evaluation, &plain->evaluation, sizeof plain->evaluation);
+}
+
+/* Mixtures are the same for all ranks, loaders and parts, also where other nodes keep the images. */
+static void test_images_are_mixed_in_their_batch(void **state)
+{
+    static const char made[] = "synth:images,n=37,test=11,size=6,channels=1,classes=10";
+    static const source_case cases[] = {
+        {.loaders = 0}, {.loaders = 2}, {.parts = 3}, {.loaders = 1, .memory = 520, .per_node = 1}};
+    source_case *one = calloc(1, sizeof *one);
+    (void)state;
+    assert_non_null(one);
+    *one = (source_case){.folder = made, .backend = "cpu", .batch = BATCH, .evaluate = true};
+    ASSERT_OK(comm_thread_run(1, run_rank, one));
+    for (int ranks = 1; ranks <= 3; ++ranks) {
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+            source_case *c = calloc(1, sizeof *c);
+            assert_non_null(c);
+            *c = cases[i];
+            c->folder = made;
+            c->backend = ranks == 3 ? "shadow:ref" : "cpu";
+            c->batch = BATCH;
+            c->evaluate = true;
+            c->mixup = 0.8;
+            ASSERT_OK(comm_thread_run(ranks, run_rank, c));
+            check_mixtures(c, one);
+            assert_int_equal(c->late_allocations, 0);
+            free(c);
+        }
     }
     free(one);
     assert_int_equal(weft_mem_usage_total().current_bytes, 0);
@@ -573,7 +645,7 @@ static weft_status make_only(weft_comm *comm, void *argument)
     WEFT_TRY_GOTO(made ? comm_imitate_nodes(comm, 1) : WEFT_OK, status, done);
     WEFT_TRY_GOTO(image_set_open(comm, argument, &options, &set), status, done);
     const image_source_options wanted = {
-        .set = set, .augment = change(set), .batch = BATCH, .loaders = 2, .threads = 1};
+        .set = set, .augment = change(set), .mixup = 0.4, .batch = BATCH, .loaders = 2, .threads = 1};
     status = image_source_create(comm, hal, &wanted, &source);
     image_source_destroy(source);
 done:
@@ -610,6 +682,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_batches_are_the_same_for_all_ranks, folder_setup, folder_teardown),
         cmocka_unit_test(test_nodes_fetch_from_each_other),
+        cmocka_unit_test(test_images_are_mixed_in_their_batch),
         cmocka_unit_test(test_ranks_take_their_shards),
         cmocka_unit_test_setup_teardown(test_any_step_may_be_asked_for, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_a_short_batch_has_fewer_parts, folder_setup, folder_teardown),

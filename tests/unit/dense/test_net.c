@@ -80,6 +80,54 @@ static void test_usual_data(void **state)
     assert_true(net_is_named("my.net") && net_is_named("lenet") && !net_is_named("store") && !net_is_named(".net"));
 }
 
+/* Returns how many layers of that name hold parameters. */
+static int named(const network *net, const char *name)
+{
+    int count = 0;
+    for (int i = 0; i < net->layers; ++i) {
+        count += strcmp(net->layer[i].name, name) == 0 && net_cost_of(net, i).parameters > 0;
+    }
+    return count;
+}
+
+/* Layers of ResNets are called as torchvision 0.28 and timm call theirs: 41 of resnet18, 107 of resnet50. */
+static void test_resnets_have_names_of_torchvision(void **state)
+{
+    static const struct {
+        const char *name;
+        int blocks[4], convs, first_shortcut, layers;
+    } known[] = {{"resnet-18", {2, 2, 2, 2}, 2, 2, 41}, {"resnet-50", {3, 4, 6, 3}, 3, 1, 107}};
+    (void)state;
+    for (size_t k = 0; k < sizeof known / sizeof known[0]; ++k) {
+        network net;
+        int layers = 0;
+        char name[NET_NAME_BYTES];
+        ASSERT_OK(net_zoo(known[k].name, &net));
+        ASSERT_OK(net_fit(&net, (net_size){224, 224, 3}, 1000));
+        assert_true(named(&net, "conv1") == 1 && named(&net, "bn1") == 1 && named(&net, "fc") == 1);
+        for (int stage = 1; stage <= 4; ++stage) {
+            for (int block = 0; block < known[k].blocks[stage - 1]; ++block) {
+                const bool shortcut = block == 0 && stage >= known[k].first_shortcut;
+                for (int i = 0; i < 2 * known[k].convs + (shortcut ? 2 : 0); ++i) {
+                    const bool plain = i < 2 * known[k].convs;
+                    const int number = plain ? i / 2 + 1 : i % 2;
+                    snprintf(name, sizeof name, "layer%d.%d.%s%d", stage, block,
+                             !plain       ? "downsample."
+                             : i % 2 == 0 ? "conv"
+                                          : "bn",
+                             number);
+                    assert_int_equal(named(&net, name), 1);
+                }
+            }
+        }
+        for (int i = 0; i < net.layers; ++i) {
+            layers += net_cost_of(&net, i).parameters > 0;
+        }
+        assert_int_equal(layers, known[k].layers);
+        net_destroy(&net);
+    }
+}
+
 static char *text_of(const network *net)
 {
     char *text = NULL;
@@ -238,8 +286,13 @@ static void test_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_zoo_counts), cmocka_unit_test(test_usual_data), cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_own_text),   cmocka_unit_test(test_mistakes),   cmocka_unit_test(test_names),
+        cmocka_unit_test(test_resnets_have_names_of_torchvision),
+        cmocka_unit_test(test_zoo_counts),
+        cmocka_unit_test(test_usual_data),
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_own_text),
+        cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_names),
         cmocka_unit_test(test_branches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

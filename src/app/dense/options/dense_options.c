@@ -40,9 +40,9 @@ static const option_foreign foreigns[] = {
     {"num-workers,workers,num-loader-workers,data-workers,prefetch-factor,pin-memory,persistent-workers",
      "--loader-threads N of each rank prepare images beside the training; --threads N are those that compute, mpirun "
      "-np the ranks"},
-    {"augmentation,augmentations,data-augmentation,transform,transforms,auto-augment,autoaugment,randaugment,mixup,"
+    {"augmentation,augmentations,data-augmentation,transform,transforms,auto-augment,autoaugment,randaugment,"
      "cutmix,random-crop,random-flip,hflip,crop,flip",
-     "--augment none|shift|flip|cutout|crop varies training images"},
+     "--augment none|shift|flip|cutout|crop varies training images, --random-erase P and --mixup ALPHA besides"},
     {"imgsz,img-size,imsize,image-resolution,resolution,input-size,crop-size,crop-pct",
      "--image-size HEIGHTxWIDTH is what images are scaled to"},
     {"drop-last,shuffle,no-shuffle,random-sampler,bucket-sampler",

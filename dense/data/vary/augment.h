@@ -1,5 +1,5 @@
 /*
- * dense/data/augment.h: a sample's pixels, changed at random for training, as normalised floats.
+ * dense/data/vary/augment.h: a sample's pixels, changed at random for training, as normalised floats.
  *
  *      uint8 [height, width, c]  --crop or resized crop, flip, cutout, erasing-->  (value / 255 - mean) / deviation,
  *                                                                                  float [.. c]

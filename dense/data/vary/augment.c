@@ -1,5 +1,5 @@
-/* dense/data/augment.c: see dense/data/augment.h. */
-#include "dense/data/augment.h"
+/* dense/data/vary/augment.c: see dense/data/vary/augment.h. */
+#include "dense/data/vary/augment.h"
 
 #include <assert.h>
 #include <math.h>
