@@ -88,6 +88,11 @@ weft_status sync_check_options(const sync_options *options)
                    FLAG_GRADIENT_TRACKING " moments: the optimiser keeps no second moments; take adam, "
                                           "or " FLAG_GRADIENT_TRACKING " on");
     }
+    const bool shadows = options->mode == SYNC_SHADOW || options->mode == SYNC_AUTO;
+    WEFT_CHECK(!shadows || options->shadow.share == 1 || options->shadow.gap == 0, WEFT_ERR_USAGE,
+               FLAG_SHADOW_SHARE " %g and " FLAG_SHADOW_GAP
+                                 " %lld: one waits for time, the other counts steps: give one",
+               options->shadow.share, (long long)options->shadow.gap);
     return WEFT_OK;
 }
 

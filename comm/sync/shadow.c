@@ -84,10 +84,6 @@ static weft_status allocate(comm_sync *sync)
         sync->options.shadow.mix, (long long)sync->options.shadow.gap);
     WEFT_CHECK(sync->options.shadow.share > 0 && sync->options.shadow.share <= 1, WEFT_ERR_USAGE,
                FLAG_SHADOW_SHARE " %g: lies above 0, and is 1 at most", sync->options.shadow.share);
-    WEFT_CHECK(sync->options.shadow.share == 1 || sync->options.shadow.gap == 0, WEFT_ERR_USAGE,
-               FLAG_SHADOW_SHARE " %g and " FLAG_SHADOW_GAP
-                                 " %lld: one waits for time, the other counts steps: give one",
-               sync->options.shadow.share, (long long)sync->options.shadow.gap);
     WEFT_TRY(WEFT_NEW_ZERO(&s->sum, elements + 2, WEFT_MEM_COMM));
     WEFT_TRY(WEFT_NEW_ZERO(&s->snapshot, elements, WEFT_MEM_COMM));
     if (algorithm != SHADOW_MA) {

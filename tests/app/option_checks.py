@@ -270,6 +270,7 @@ def check_contradictions():
             ("--recipe default --optimizer sgd --nesterov", ["--nesterov on", "--momentum 0 (default)", "above 0"]),
             ("--patience 5 --eval-every 0", ["--patience 5", "--eval-every 0"]),
             ("--gradient-tracking", ["--gradient-tracking on", "--sync allreduce"]),
+            ("--sync shadow --shadow-share 0.05 --shadow-gap 8", ["--shadow-share 0.05 and --shadow-gap 8", "give one"]),
             ("--resume --force", ["--resume", "--force"]),
             ("--lr 1 --lr 2", ["--lr 2: --lr is already 1 from the command line"])]:
         expect_refusal(parts, "train", "--data", "absent", *line.split(), lines=2)  # and that of the node

@@ -91,6 +91,21 @@ import json
 a, b = (json.load(open(run + '/summary.json'))['test_mean'] for run in ('deepfm-1', 'sync'))
 assert abs(a - b) < 0.02, (a, b)" || fail "$sync is far from what all-reduce reaches"
 done
+# Killed behind a checkpoint within an epoch, which waits until no batch is under way, workers go on to the bit.
+workers=("${how[@]}" "${plain[@]:0:6}" --model lr --table-mode all-to-all --sync shadow --shadow-gap 2 --workers 2 --epochs 5
+    --checkpoint-every 17steps)
+ok ranks 2 "$weft" train --data clicks.csv "${workers[@]}" --run-dir team
+cp -r team killed
+find killed/ckpt -mindepth 1 -maxdepth 1 ! -name '*step*' -exec rm -r {} +
+[ "$(find killed/ckpt -name '*step*' | wc -l)" -gt 0 ] || fail "workers keep nothing within an epoch: $(ls team/ckpt)"
+rm killed/weights.npz killed/summary.json killed/rows-*
+ok ranks 2 "$weft" train --data clicks.csv "${workers[@]}" --run-dir killed --resume
+losses team >a
+losses killed >b
+cmp a b || fail "workers that were killed go on with other losses"
+for rank in 0 1; do
+    cmp team/rows-0000$rank-of-00002.rows killed/rows-0000$rank-of-00002.rows || fail "workers that were killed go on with other rows"
+done
 for wrong in "--sync allreduce" "--sync shadow --expire-after 9" "--sync shadow --rows-ahead on"; do
     # shellcheck disable=SC2086
     refused 2 "--workers 2" "$weft" train --data clicks.csv "${how[@]}" --model deepfm --workers 2 $wrong

@@ -13,7 +13,7 @@
 #include "embed/plan/embed_trial.h"
 #include "embed/rows/row_store.h"
 
-enum { TRIAL_BATCHES = 4, TOLD_FIELDS = 40 };
+enum { TRIAL_BATCHES = 3, TOLD_FIELDS = 40 };
 
 static const char *const mode_name[] = {EMBED_MODE_CHOICES(CHOICE_NAME)};
 /* A mode of a field in a code of modes. */
@@ -151,10 +151,9 @@ static weft_status may_share(const workload *work, bool *shares, bool *whole)
 
 static void tell_cost(const char *name, const trial_cost *cost)
 {
-    const int timed = TRIAL_BATCHES - 1;
     log_info("  %-12s %9.3f ms, %s sent, %s by the formula", name, 1e3 * cost->seconds,
-             number_say_bytes((uint64_t)(cost->sent / timed)).text,
-             number_say_bytes((uint64_t)(cost->formula / timed)).text);
+             number_say_bytes((uint64_t)(cost->sent / TRIAL_BATCHES)).text,
+             number_say_bytes((uint64_t)(cost->formula / TRIAL_BATCHES)).text);
 }
 
 /* Bytes of each field in each mode, and the mode that sends least of it. */
@@ -180,8 +179,9 @@ static void tell_fields(const clicks_job *job, const embed_counts *counts)
 static void tell_trial(const clicks_job *job, const embed_trial *trial, const embed_counts *counts)
 {
     const char *chosen = trial->fields_are_best ? "by field" : mode_name[trial->fastest];
-    log_info("rows of embeddings, a batch of %lld samples on %d ranks (least of %d): " FLAG_ROW_MODE " %s",
-             (long long)trial->counts.samples, trial->counts.ranks, TRIAL_BATCHES - 1, chosen);
+    log_info("rows of embeddings, a batch of %lld samples on %d ranks (mean of %d, least of turns): " FLAG_ROW_MODE
+             " %s",
+             (long long)trial->counts.samples, trial->counts.ranks, TRIAL_BATCHES, chosen);
     for (int m = 0; m < EMBED_MODES_COUNT; ++m) {
         if (isnan(trial->cost[m].seconds)) {
             log_info("  %-12s not tried: %s", mode_name[m],
