@@ -1,6 +1,6 @@
 """What the scripts below bench/ share: paths, calls of programs, turns, quartiles, and the record of a machine.
 
-Standard library only. A script of bench/ imports it as it is; one of bench/peers puts the folder above its own on sys.path first.
+Standard library only, but for intervals. A script of bench/ imports it as it is; one of bench/peers puts the folder above its own on sys.path first.
 """
 import contextlib
 import datetime
@@ -114,6 +114,18 @@ def take_turns(rounds, sides):
         for name, side in sides.items():
             found[name].append(side())
     return found
+
+
+def spread(samples):
+    """-> mean, and half the width of its 95 % interval by Student's t, nan of one sample; needs SciPy."""
+    from scipy.stats import t
+    half = t.ppf(0.975, len(samples) - 1) * statistics.stdev(samples) / len(samples) ** 0.5 if len(samples) > 1 else float("nan")
+    return statistics.mean(samples), half
+
+
+def interval(samples):
+    """Mean and half the width of its 95 % interval, as a word; needs SciPy."""
+    return "{:.2f} ± {:.2f}".format(*spread(samples))
 
 
 def digits(value, wanted=3):
