@@ -173,6 +173,8 @@ static weft_status read_line(void *context, layer_words *words)
         return read_wide(net, words);
     }
     WEFT_TRY(layer_words_name(words, name));
+    WORDS_CHECK(words, strcmp(words->word[0], "embed") != 0,
+                "'%s' reads words of texts: the option text-column names their column", words->word[0]);
     WEFT_TRY(layer_words_kind(words, words->word[0], KIND_WORD, CLICK_NET_KINDS,
                               "fields, mlp, linear, fm, dot, cross, cin, concat, add, ...", &kind));
     WORDS_CHECK(words, net->layers < CLICK_NET_LAYERS, "more than %d layers", CLICK_NET_LAYERS);

@@ -10,8 +10,8 @@ weft_status embed_partial_rows(embed_group *t, const embed_bags *view, bool trai
 typedef struct partial_terms {
     const float *value; /* [t->index.distinct, stride] */
     int stride;
-    bool squares;        /* there are squares: a rank without a key of the batch has none, and sums of 0 */
-    const float *square; /* [t->index.distinct] with leading dimension square_ld, by the squares of weights */
+    bool squares;                 /* there are squares: a rank without a key of the batch has none, and sums of 0 */
+    const float *square;          /* [t->index.distinct] with leading dimension square_ld, by the squares of weights */
     int64_t square_ld, square_at; /* column of their sum */
 } partial_terms;
 

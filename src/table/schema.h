@@ -105,6 +105,7 @@ typedef struct table_request {
         sparse;       /* a caller that says no, which is 0, gets columns alone, and a table with a block is refused */
     bool keeps_given; /* auto keeps given cells alone, however few columns they are of */
     const char *categories_by; /* what asks for `category`, in messages; NULL: FLAG_CATEGORY */
+    bool unread;               /* features are not read, and nothing is said of them */
     table_absent absent;       /* missing: of columns alone, so auto makes no block */
     int64_t index_base;        /* the least index of a LIBSVM file, 0 or 1; -1: recognised by the file */
     int64_t room;              /* bytes for the columns of a rank and `beside` of each row: if they are more, columns

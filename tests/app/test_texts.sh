@@ -95,4 +95,32 @@ ok "$weft" info bag
 grep -q '^--words (data): word.*\.\.\. ([0-9]* bytes)$' out && ! grep -q '.\{500\}' out || fail "words of a run: $(cat out)"
 grep -q '^texts training texts: ' out && grep -q '^texts words of a text: 16$' out || fail "texts are called so: $(cat out)"
 refused 2 'bytes): leave --words out' "$weft" eval --checkpoint bag/weights.npz --words word --data words.csv
+ok "$weft" train --data reviews.csv "${all[@]}" --model bag.net --epochs 1 --run-dir small-bag --quiet
+for option in '--mixup 0.2' '--teacher bag' '--classes up,down' '--cache-memory 1M' '--image-size 3x1'; do
+    refused 2 'is not for texts' "$weft" train --data reviews.csv "${all[@]}" --model bag.net $option
+done
+refused 2 'vocabulary 5: --words names the words' "$weft" train --data reviews.csv "${all[@]}" --model bag.net --vocabulary 5 --words 'film plot'
+refused 2 'columns have the numbers 1 to 2' "$weft" train --data reviews.csv --text-column 0 --target mood --model bag.net
+for option in '--text-length 2' '--vocabulary 5'; do
+    refused 2 'the model keeps it' "$weft" predict bag new.csv $option --out none
+done
+sed 's/^text,/id,/' reviews.csv >id.csv
+"$weft" train --data id.csv --text-column id --target mood --model bag.net --skew-guard 1 --sync topk --epochs 1 --threads 1 --pin off >out 2>err || fail "id: $(cat err)"
+grep -q 'one rank has nobody to part from' err || fail "a guard of one rank: $(cat err)"
+
+# ---- other data ----
+sed 's/^text/review/' new.csv >named.csv
+ok "$weft" predict run named.csv --text-column review --out answers --force --threads 1 --pin off --quiet
+cmp of-run.csv answers/answers.csv || fail "a column of another name is answered otherwise"
+{ echo text,mood,id && sed '1d; s/$/,7/; s/film/movie movie movie/' reviews.csv; } >more.csv
+ok "$weft" train --data more.csv "${all[@]}" --model encoder-tiny --epochs 1 --lr 1e-12 --init-weights run --run-dir go --quiet
+ok "$weft" predict go new.csv --out answers --force --threads 1 --pin off --quiet
+cut -d, -f1-3 of-run.csv >wanted.csv
+cut -d, -f1-3 answers/answers.csv | cmp - wanted.csv || fail "weights to start from have other words"
+refused 2 'are of other words' "$weft" train --data more.csv "${all[@]}" --model encoder-tiny --init-weights run --words 'film plot'
+refused 2 'leave --vocabulary out' "$weft" train --data more.csv "${all[@]}" --model encoder-tiny --init-weights run --vocabulary 5
+mkdir bare && cp run/weights.npz bare && sed 's/"words"/"none"/' run/run.json >bare/run.json
+refused 2 'does not say which words' "$weft" train --data more.csv "${all[@]}" --model encoder-tiny --init-weights bare/weights.npz
+"$weft" train --data more.csv "${all[@]}" --model bag.net --dry-run >out 2>err || fail "more: $(cat err)"
+! grep -q 'is a feature' err || fail "a column that is not read is told of: $(cat err)"
 echo passed

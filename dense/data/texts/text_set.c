@@ -56,6 +56,7 @@ static weft_status open_table(reading *r)
     request.category = names;
     request.categories_by = FLAG_TEXT_COLUMN;
     request.sparse = TABLE_SPARSE_NO;
+    request.unread = true;
     WEFT_TRY(table_open(r->request->path, r->request->paths, &request, NULL, &r->table));
     WEFT_TRY(schema_find_named(path_of(r), &r->table.schema, FLAG_TEXT_COLUMN, column, &r->column));
     r->target = schema_find(&r->table.schema, TABLE_TARGET);

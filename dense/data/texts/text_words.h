@@ -4,8 +4,9 @@
  *      "Don't panic, it's 2026!"      don't  panic  it's  2026
  *
  * A word is a run of letters, digits and underscores; an apostrophe inside it belongs to it, and the letters A to Z
- * become small. Letters beyond ASCII are taken as they are. All else separates words: blanks, punctuation, and bytes
- * that are no UTF-8, which are counted. Writing without blanks, such as Chinese, is one word a run of letters.
+ * become small. Letters beyond ASCII, with their marks, are taken as they are. All else separates words: blanks,
+ * punctuation, signs, emoji, and bytes that are no UTF-8, which are counted. Writing without blanks, such as Chinese,
+ * is one word a run of letters.
  */
 #pragma once
 

@@ -7,6 +7,7 @@
 #include "app/dense/dense_job.h"
 #include "app/setup/table_setup.h"
 #include "base/log.h"
+#include "dense/data/texts/text_options.def"
 #include "dense/data/texts/text_set.h"
 #include "dense/data/texts/vocabulary.h"
 
@@ -32,15 +33,58 @@ static workload_claims text_claims(const weft_options *options)
     return (workload_claims){.model = reads && fits ? CLAIM_CERTAIN : CLAIM_NO, .data = reads ? CLAIM_NAMED : CLAIM_NO};
 }
 
-/* What is done to images has no meaning for words. */
-static weft_status refuse_images(const weft_options *o)
+static weft_status refuse(const weft_options *o, const option_id *id, const char *why)
 {
-    static const option_id of_images[] = {OPT_AUGMENT,      OPT_RANDOM_ERASE, OPT_MIXUP,  OPT_IMAGE_FORMAT,
-                                          OPT_VALID_IMAGES, OPT_CACHE_DIR,    OPT_MOTION, OPT_WEIGHT_COLUMN,
-                                          OPT_GROUP_COLUMN, OPTION_NONE};
-    for (const option_id *id = of_images; *id != OPTION_NONE; ++id) {
-        WEFT_CHECK(!option_is_set(o, *id) || option_source_of(o, *id) == OPTION_DATA, WEFT_ERR_USAGE,
-                   "--%s is not for texts: leave it out", option_row_in(o, *id)->name);
+    for (; *id != OPTION_NONE; ++id) {
+        WEFT_CHECK(!option_is_set(o, *id), WEFT_ERR_USAGE, "--%s %s: leave it out", option_row_in(o, *id)->name, why);
+    }
+    return WEFT_OK;
+}
+
+/* What is done to images has no meaning for words, and a trained model knows its words and their number. */
+static weft_status refuse_idle(const workload *work)
+{
+    static const option_id of_images[] = {OPT_AUGMENT,       OPT_RANDOM_ERASE, OPT_MIXUP,       OPT_IMAGE_FORMAT,
+                                          OPT_VALID_IMAGES,  OPT_CACHE_DIR,    OPT_CACHE_DISK,  OPT_MOTION,
+                                          OPT_CACHE_MEMORY,  OPT_TEACHER,      OPT_TEMPERATURE, OPT_IMAGE_CLASSES,
+                                          OPT_WEIGHT_COLUMN, OPT_GROUP_COLUMN, OPTION_NONE};
+    static const option_id of_size[] = {OPT_IMAGE_SIZE, OPTION_NONE};
+    static const option_id of_training[] = {OPT_TEXT_LENGTH, OPT_VOCABULARY, OPTION_NONE};
+    const weft_options *o = work->context->options;
+    WEFT_TRY(refuse(o, of_images, "is not for texts"));
+    if (work->trained) {
+        return refuse(o, of_training, "is of the training, and the model keeps it");
+    }
+    WEFT_CHECK(option_text(o, OPT_WORDS)[0] == '\0' || !option_is_set(o, OPT_VOCABULARY), WEFT_ERR_USAGE,
+               FLAG_VOCABULARY " %lld: " FLAG_WORDS " names the words that have rows: leave one of the two out",
+               (long long)option_int(o, OPT_VOCABULARY));
+    return refuse(o, of_size, "is not for texts, which " FLAG_TEXT_LENGTH " cuts");
+}
+
+/* Rows of an embedding are of the words that it was trained with. [out] words: those that the options name, else those
+ * of the weights that a training starts from; "": of the data. */
+static weft_status find_words(const workload *work, const char **words)
+{
+    const weft_options *o = work->context->options;
+    *words = option_text(o, OPT_WORDS);
+    if (work->trained || work->start == NULL) {
+        return WEFT_OK;
+    }
+    const char *known = option_text(work->start->known, OPT_WORDS);
+    WEFT_CHECK(known[0] != '\0' || (*words)[0] != '\0', WEFT_ERR_USAGE,
+               "--init-weights %s: does not say which words its rows are of: " FLAG_WORDS " names them, in their order",
+               work->start->path);
+    WEFT_CHECK(known[0] == '\0' || (*words)[0] == '\0' || strcmp(known, *words) == 0, WEFT_ERR_USAGE,
+               FLAG_WORDS
+               ": the weights of --init-weights %s are of other words, or in another order: leave " FLAG_WORDS
+               " out, and its words are taken",
+               work->start->path);
+    WEFT_CHECK(known[0] == '\0' || !option_is_set(o, OPT_VOCABULARY), WEFT_ERR_USAGE,
+               FLAG_VOCABULARY " %lld: the words are those of --init-weights %s: leave " FLAG_VOCABULARY " out",
+               (long long)option_int(o, OPT_VOCABULARY), work->start->path);
+    if ((*words)[0] == '\0') {
+        log_info("words as for the weights of %s", work->start->path);
+        *words = known;
     }
     return WEFT_OK;
 }
@@ -67,7 +111,9 @@ static weft_status text_open(workload *work, const char *folder)
     const weft_options *o = context->options;
     table_places places;
     int64_t length = 0, width = 0;
-    WEFT_TRY(refuse_images(o));
+    const char *words = NULL;
+    WEFT_TRY(refuse_idle(work));
+    WEFT_TRY(find_words(work, &words));
     WEFT_TRY(app_table_places(o, work->path, work->paths, !work->trained, &places));
     WEFT_TRY(dense_size_of(o, &length, &width));
     const text_request request = {.table = app_table_request(o),
@@ -79,7 +125,7 @@ static weft_status text_open(workload *work, const char *folder)
                                   .test = option_real(o, OPT_TEST_SHARE),
                                   .length = work->trained || length > 0 ? length : option_int(o, OPT_TEXT_LENGTH),
                                   .vocabulary = option_int(o, OPT_VOCABULARY),
-                                  .words = option_text(o, OPT_WORDS)};
+                                  .words = words};
     const image_options options = {.text = &request,
                                    .trained = work->trained,
                                    .scores_training = work->scores_training,
@@ -108,6 +154,10 @@ static weft_status decide_network(weft_options *options)
 static weft_status text_decide(workload *work, weft_options *options, bool training)
 {
     const dense_job *job = work->self;
+    const char *start = training && work->start != NULL ? option_text(work->start->known, OPT_WORDS) : "";
+    WEFT_CHECK(start[0] == '\0' || strcmp(start, job->set->vocabulary) == 0, WEFT_ERR_USAGE,
+               "--init-weights %s: its words are not those of %s, which are open: begin another job", work->start->path,
+               work->name);
     WEFT_TRY(training ? decide_network(options) : WEFT_OK);
     if (option_is_auto(options, OPT_AUGMENT)) {
         WEFT_TRY(option_decide(options, OPT_AUGMENT, "none"));
@@ -132,7 +182,8 @@ static bool text_needs_other_data(const workload *work, option_id id)
 
 /* Beside those of networks on images, which all saved models record. */
 static const option_id recorded[] = {OPT_TEXT_COLUMN, OPT_WORDS, OPTION_NONE};
-static const option_id inputs[] = {OPT_IMAGE_MOMENTS, OPTION_NONE};
+static const option_id inputs[] = {OPT_IMAGE_MOMENTS, OPT_WORDS, OPTION_NONE};
+static const option_id taken_of_data[] = {OPT_TEXT_COLUMN, OPTION_NONE};
 static const option_id resumable[] = {OPT_NETWORK, OPTION_NONE};
 static const workload_activity activities[] = {{NULL, NULL, 0}};
 
@@ -142,6 +193,7 @@ const workload_ops text_workload = {
     .activities = activities,
     .recorded = recorded,
     .inputs = inputs,
+    .taken_of_data = taken_of_data,
     .resumable = resumable,
     .data = "texts",
     .field = "texts",

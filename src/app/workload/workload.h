@@ -140,8 +140,11 @@ typedef struct workload_ops {
     /* Options of this kind that make a model what it is, up to OPTION_NONE: every form of a saved model records them,
      * and a command that uses the model may not contradict them. */
     const option_id *recorded;
-    /* Options, among the recorded, that say how inputs are scaled, up to OPTION_NONE. */
+    /* Options, among the recorded, that say how inputs are scaled or numbered, up to OPTION_NONE. */
     const option_id *inputs;
+    /* Options, among the recorded, that are of the data that trained: of other data a command may say others. NULL, or
+     * up to OPTION_NONE. */
+    const option_id *taken_of_data;
     /* Options of sections that a resumed run must take as they were (option_section), which it need not, up to
      * OPTION_NONE. */
     const option_id *resumable;

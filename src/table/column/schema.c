@@ -88,9 +88,11 @@ static weft_status fail_no_column(const char *path, const table_schema *schema, 
         near = nearest_word(word, names, count);
     }
     weft_status status =
-        near != NULL
-            ? weft_fail(WEFT_ERR_USAGE, "%s: %s: there is no column '%s'; did you mean '%.64s'?", path, flag, word,
-                        near)
+        near != NULL ? weft_fail(WEFT_ERR_USAGE, "%s: %s: there is no column '%s'; did you mean '%.64s'?", path, flag,
+                                 word, near)
+        : strspn(word, "0123456789") == strlen(word)
+            ? weft_fail(WEFT_ERR_USAGE, "%s: %s: there is no column '%s': columns have the numbers 1 to %" PRId64, path,
+                        flag, word, schema->count)
             : weft_fail(WEFT_ERR_USAGE, "%s: %s: there is no column '%s' among %" PRId64 ", from '%.64s' to '%.64s'",
                         path, flag, word, schema->count, schema->field[0].name, schema->field[schema->count - 1].name);
     weft_free(names);
@@ -292,6 +294,9 @@ static void find_by_names(const char *path, const table_request *request, table_
     if ((request->split == NULL || request->split[0] == '\0') && split >= 0 &&
         schema->field[split].kind == TABLE_UNSEEN) {
         schema->field[split].maybe_split = true;
+    }
+    if (request->unread) {
+        return;
     }
     const int64_t weight = named_column(request, schema, TEXT_WEIGHT);
     if (schema_find(schema, TABLE_WEIGHT) < 0 && weight >= 0) {

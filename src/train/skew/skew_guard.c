@@ -329,11 +329,14 @@ static bool has_work(const skew_guard *g)
     return g->settings > 1;
 }
 
-static weft_status check_source(const train_source *source, const param_store *params)
+/* One rank has nothing to score, and is told so by has_work. */
+static weft_status check_source(const weft_comm *comm, const train_source *source, const param_store *params)
 {
-    WEFT_CHECK(source->loss == TRAIN_LOSS_XENT && (source->probe_steps > 0 || source->steps == 1), WEFT_ERR_USAGE,
-               FLAG_SKEW_GUARD ": scores replicas by the classes of images or vertices, which these data have not: "
-                               "leave it out");
+    const bool scored = source->loss == TRAIN_LOSS_XENT && (source->probe_steps > 0 || source->steps == 1);
+    WEFT_CHECK(comm_size(comm) == 1 || scored, WEFT_ERR_USAGE,
+               FLAG_SKEW_GUARD
+               ": scores replicas by the classes of images, texts or vertices, which these data have not: "
+               "leave it out");
     assert(params->dtype == WEFT_DTYPE_F32);
     (void)params;
     return WEFT_OK;
@@ -357,7 +360,7 @@ weft_status skew_guard_create(weft_comm *comm, train_model *model, const train_s
 {
     skew_guard *g = NULL;
     *guard = NULL;
-    weft_status status = WEFT_OK, local = check_source(source, model->params);
+    weft_status status = WEFT_OK, local = check_source(comm, source, model->params);
     local = local == WEFT_OK ? WEFT_NEW_ZERO(&g, 1, WEFT_MEM_GENERAL) : local;
     local = local == WEFT_OK
                 ? tensor_create(model->params->hal, WEFT_DTYPE_I64, PLACES, 2, WEFT_MEM_WORKSPACE, &g->counts)

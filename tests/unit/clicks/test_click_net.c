@@ -162,6 +162,7 @@ static void test_mistakes(void **state)
     refuse("wide 1\n", 3, "line 1: 'wide' stands alone, once");
     refuse("relu\nlinaer 1\n", 3, "line 2: no kind of layer 'linaer'; did you mean linear?");
     refuse("conv 3 3\n", 3, "line 1: no kind of layer 'conv': fields, mlp");
+    refuse("embed words 8\n", 3, "line 1: 'embed' reads words of texts: the option text-column names their column");
     refuse("linear\n", 3, "line 1: linear lacks a word: linear OUTPUTS [bias=on]");
     refuse("linear classes\n", 3, "outputs 'classes' is not a whole number from 1 to 1048576");
     refuse("linear 1 2\n", 3, "'2' is one word too many: linear OUTPUTS");

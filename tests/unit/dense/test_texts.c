@@ -35,6 +35,19 @@ static void test_words(void **state)
     check_words("na\xc3\xafve caf\xc3\xa9s\xe2\x80\x94one", 20, "[na\xc3\xafve][caf\xc3\xa9s][one]", 0);
     check_words("a\xff\x62 \xc3", 5, "[a][b]", 2); /* a byte that is none, and half a letter */
     check_words("a\0b", 3, "[a][b]", 0);
+    /* A smile, the euro, an arrow, a product, a wide exclamation mark and a heart with its selector stand apart. */
+    const char *const signs = "a\xf0\x9f\x98\x80"
+                              "b\xe2\x82\xac"
+                              "c\xe2\x86\x92"
+                              "d\xc3\x97"
+                              "e\xef\xbc\x81"
+                              "f\xe2\x9d\xa4\xef\xb8\x8f";
+    check_words(signs, strlen(signs), "[a][b][c][d][e][f]", 0);
+    /* An o with a stroke, a Greek word, one of Hindi with its marks, and letters of East Asia are words. */
+    const char *const letters =
+        "\xc3\xb8 \xce\xbb\xcf\x8c \xe0\xa4\xb9\xe0\xa4\xbf \xef\xbd\x81 \xe4\xba\xba\xe3\x80\x85";
+    check_words(letters, strlen(letters),
+                "[\xc3\xb8][\xce\xbb\xcf\x8c][\xe0\xa4\xb9\xe0\xa4\xbf][\xef\xbd\x81][\xe4\xba\xba\xe3\x80\x85]", 0);
     check_words("snake_case x-y", 14, "[snake_case][x][y]", 0);
     snprintf(wanted, sizeof wanted, "[%.*s]", TEXT_WORD_MAX, longest);
     check_words(longest, TEXT_WORD_MAX, wanted, 0);
