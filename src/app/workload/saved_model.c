@@ -81,7 +81,11 @@ static bool same_value(const weft_options *a, const weft_options *b, option_id i
 
 static bool is_of_data(option_id id)
 {
-    return option_id_listed(taken_of_data, id);
+    bool found = option_id_listed(taken_of_data, id);
+    for (int i = 0; workload_list[i] != NULL; ++i) {
+        found = found || option_id_listed(workload_list[i]->of_data, id);
+    }
+    return found;
 }
 
 /* The first split is what all data have, and no target is named: a model of these asks for nothing. */

@@ -142,6 +142,9 @@ typedef struct workload_ops {
     const option_id *recorded;
     /* Options, among the recorded, that say how inputs are scaled, up to OPTION_NONE. */
     const option_id *inputs;
+    /* Options, among the recorded, that say what of the data is learnt, up to OPTION_NONE: taken of other data where
+     * nobody asks for others, and no part of the model's arithmetic. */
+    const option_id *of_data;
     /* Options of sections that a resumed run must take as they were (option_section), which it need not, up to
      * OPTION_NONE. */
     const option_id *resumable;
