@@ -34,8 +34,8 @@ static weft_status check_teacher(const char *folder, const teacher *t, const ima
                FLAG_TEACHER " %s: its answers are for other images than %s: let weft predict answer for these", folder,
                set->name);
     WEFT_CHECK(t->rows == images, WEFT_ERR_DATA,
-               FLAG_TEACHER " %s: has %lld answers, and %s has %lld images: let weft predict answer for all, "
-                            "with --split labelled",
+               FLAG_TEACHER " %s: has %lld answers, and %s has %lld images: let weft predict answer for all of "
+                            "them, its option split set to labelled",
                folder, (long long)t->rows, set->name, (long long)images);
     return WEFT_OK;
 }

@@ -57,6 +57,9 @@ check agree moversaid boxes 0.8
 # ---- what is refused ----
 bad() { refused "$1" "$2" "${train[@]}" --data traffic/objects --run-dir no "${@:3}"; }
 bad 66 "has no probabilities.npy" --teacher nothing
+mkdir -p parted/train parted/test && cp -r traffic/objects/* parted/train && cp -r traffic/objects/* parted/test
+ok "$weft" predict large parted "${options[@]}" --out testsaid
+refused 65 "its option split set to labelled" "${train[@]}" --data parted --teacher testsaid --run-dir no
 bad 2 "contradict" --teacher said --temperature 2 --label-smoothing 0.1
 bad 2 "no class of objects is called so" --classes class1,car,class2
 bad 2 "stands there twice" --classes class1,class1,other
