@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "base/text/append.h"
 #include "dense/data/image_hash.h"
 #include "dense/data/image_options.def"
 #include "dense/data/image_store.h"
@@ -33,8 +34,8 @@ static weft_status check_teacher(const char *folder, const teacher *t, const ima
                FLAG_TEACHER " %s: its answers are for other images than %s: let weft predict answer for these", folder,
                set->name);
     WEFT_CHECK(t->rows == images, WEFT_ERR_DATA,
-               FLAG_TEACHER " %s: has %lld answers, and %s has %lld images: let weft predict answer for all "
-                            "splits",
+               FLAG_TEACHER " %s: has %lld answers, and %s has %lld images: let weft predict answer for all of "
+                            "them, its option split set to labelled",
                folder, (long long)t->rows, set->name, (long long)images);
     return WEFT_OK;
 }
@@ -106,67 +107,133 @@ static int64_t class_named(const image_set *set, const char *name)
     return -1;
 }
 
-/* [in, out] text: the list, cut at its commas. [out] name: [set->classes + 1] of its parts, class_of: [set->classes]
- * their numbers, -1 for classes that it does not name. */
-static weft_status read_list(const image_set *set, char *text, char **name, int32_t *class_of, int64_t *count)
+/* [in, out] text: the list, cut at its commas. [out] name: [*count] of its parts. */
+static void cut(char *text, char **name, int64_t *count)
 {
-    bool others = false;
     *count = 0;
     for (char *at = text; at != NULL;) {
         char *comma = strchr(at, ',');
         if (comma != NULL) {
             *comma++ = '\0';
         }
-        const int64_t class = class_named(set, at);
-        WEFT_CHECK(!others && at[0] != '\0' && strlen(at) < IMAGE_NAME_BYTES, WEFT_ERR_USAGE,
-                   FLAG_IMAGE_CLASSES
-                   ": %s: no class of %s is called so; only the last name may be a new one, which is "
-                   "that of all other classes",
-                   others ? name[*count - 1] : at, set->name);
-        WEFT_CHECK(class < 0 || class_of[class] < 0, WEFT_ERR_USAGE, FLAG_IMAGE_CLASSES ": %s stands there twice", at);
-        others = class < 0;
-        if (class >= 0) {
-            class_of[class] = (int32_t)*count;
-        }
         name[(*count)++] = at;
         at = comma;
     }
-    for (int64_t c = 0; c < set->classes; ++c) {
-        WEFT_CHECK(class_of[c] >= 0 || others, WEFT_ERR_USAGE,
-                   FLAG_IMAGE_CLASSES ": does not say what %s is, which %s has too: give the list a last name for all "
-                                      "others, such as other",
-                   set->class_name != NULL ? set->class_name[c] : "each class", set->name);
-        class_of[c] = class_of[c] >= 0 ? class_of[c] : (int32_t)*count - 1;
+}
+
+/* [out] class_of: [set->classes] places in the list, -1 for classes that it does not name. */
+static void place_classes(const image_set *set, char *const *name, int64_t count, int32_t *class_of)
+{
+    memset(class_of, -1, (size_t)set->classes * sizeof *class_of);
+    for (int64_t i = 0; i < count; ++i) {
+        const int64_t class = class_named(set, name[i]);
+        if (class >= 0) {
+            class_of[class] = (int32_t)i;
+        }
+    }
+}
+
+static weft_status check_names(const image_set *set, char *const *name, int64_t count)
+{
+    for (int64_t i = 0; i < count; ++i) {
+        const bool known = class_named(set, name[i]) >= 0;
+        WEFT_CHECK(
+            (known || i == count - 1) && name[i][0] != '\0' && strlen(name[i]) < IMAGE_NAME_BYTES, WEFT_ERR_USAGE,
+            FLAG_IMAGE_CLASSES ": %s: no class of %s is called so; only the last name may be a new one, which is "
+                               "that of all other classes",
+            name[i], set->name);
+        for (int64_t k = 0; k < i; ++k) {
+            WEFT_CHECK(strcmp(name[i], name[k]) != 0, WEFT_ERR_USAGE, FLAG_IMAGE_CLASSES ": %s stands there twice",
+                       name[i]);
+        }
     }
     return WEFT_OK;
 }
 
-static weft_status choose(image_set *set, char *text, char **name, int32_t *class_of)
+/* A name that a list may end with. */
+static const char *new_name(const image_set *set)
+{
+    static const char *const names[] = {"other", "others", "rest"};
+    int i = 0;
+    while (i < 2 && class_named(set, names[i]) >= 0) {
+        ++i;
+    }
+    return names[i];
+}
+
+/* What the list does not name is the last name, where that is no class of its own. left: the classes of it. */
+static weft_status place_others(const image_set *set, bool others, int64_t count, int32_t *class_of, char *left,
+                                size_t bytes)
+{
+    for (int64_t c = 0; c < set->classes; ++c) {
+        if (class_of[c] >= 0) {
+            continue;
+        }
+        const char *name = set->class_name != NULL ? set->class_name[c] : "each class";
+        WEFT_CHECK(others, WEFT_ERR_USAGE,
+                   FLAG_IMAGE_CLASSES ": does not say what %s is, which %s has too: give the list a last name for all "
+                                      "others that is no class of the images, such as %s",
+                   name, set->name, new_name(set));
+        text_append_name(left, bytes, name);
+        class_of[c] = (int32_t)count - 1;
+    }
+    return WEFT_OK;
+}
+
+/* learnt: the list is that of a trained model, and other data need not have its classes. */
+static weft_status choose(image_set *set, bool learnt, char *text, char **name, int32_t *class_of)
 {
     image_store *store = set->store;
+    char left[160] = "";
     int64_t count;
-    memset(class_of, -1, (size_t)set->classes * sizeof *class_of);
-    WEFT_TRY(read_list(set, text, name, class_of, &count));
+    cut(text, name, &count);
+    const bool others = class_named(set, name[count - 1]) < 0;
+    if (learnt && !others) { /* classes are matched by name, and unknown ones told */
+        return WEFT_OK;
+    }
+    WEFT_TRY(learnt ? WEFT_OK : check_names(set, name, count));
+    place_classes(set, name, count, class_of);
+    WEFT_TRY(place_others(set, others, count, class_of, left, sizeof left));
+    if (learnt && left[0] != '\0') {
+        log_info("%s: %s: are taken for %s, as in the model's training", set->name, left, name[count - 1]);
+    } else if (!learnt && others && left[0] == '\0') {
+        log_warn(FLAG_IMAGE_CLASSES ": no image of %s is %s: the list names all its classes", set->name,
+                 name[count - 1]);
+    }
     for (int64_t c = 0; store->taught != NULL && c < store->teacher.classes; ++c) {
         store->taught[c] = class_of[store->taught[c]];
     }
     return image_set_relabel(set, class_of, count, name);
 }
 
-weft_status image_set_choose_classes(const char *list, image_set *set)
+static int64_t count_names(const char *list)
+{
+    int64_t count = 1;
+    for (; *list != '\0'; ++list) {
+        count += *list == ',';
+    }
+    return count;
+}
+
+weft_status image_set_choose_classes(const char *list, bool learnt, image_set *set)
 {
     char *text = NULL, **name = NULL;
     int32_t *class_of = NULL;
     const size_t bytes = strlen(list) + 1;
+    if (learnt && set->classes == 0) {
+        return WEFT_OK;
+    }
     WEFT_CHECK(set->classes > 0, WEFT_ERR_USAGE,
                FLAG_IMAGE_CLASSES ": the images of %s have no classes: " FLAG_TEACHER " gives them some", set->name);
-    image_hash_mix(set->hash, list, bytes);
+    if (!learnt) { /* answers are for the images, whoever gives them */
+        image_hash_mix(set->hash, list, bytes);
+    }
     weft_status status = WEFT_NEW(&text, (int64_t)bytes, WEFT_MEM_WORKSPACE);
-    status = status == WEFT_OK ? WEFT_NEW(&name, set->classes + 1, WEFT_MEM_WORKSPACE) : status;
+    status = status == WEFT_OK ? WEFT_NEW(&name, count_names(list), WEFT_MEM_WORKSPACE) : status;
     status = status == WEFT_OK ? WEFT_NEW(&class_of, set->classes, WEFT_MEM_WORKSPACE) : status;
     if (status == WEFT_OK) {
         memcpy(text, list, bytes);
-        status = choose(set, text, name, class_of);
+        status = choose(set, learnt, text, name, class_of);
     }
     WEFT_FREE_ALL(text, name, class_of);
     return status;

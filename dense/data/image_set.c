@@ -221,7 +221,7 @@ static weft_status open_local(weft_comm *comm, const char *path, const image_opt
     if (options->teacher != NULL) {
         WEFT_TRY(image_set_teach(options->teacher, options->temperature, options->trained, set));
     }
-    WEFT_TRY(options->choose != NULL ? image_set_choose_classes(options->choose, set) : WEFT_OK);
+    WEFT_TRY(options->choose != NULL ? image_set_choose_classes(options->choose, options->learnt, set) : WEFT_OK);
     return divide(place, options, set);
 }
 

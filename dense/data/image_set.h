@@ -72,6 +72,7 @@ typedef struct image_options {
     /* Classes to tell apart, "car,truck,other", where the last may stand for all that the images have beside; NULL:
      * all. */
     const char *choose;
+    bool learnt; /* choose is a trained model's, whose classes these images need not have */
     int threads; /* >= 1 that look at images while opening */
     /* [known_count] boxes that are known to move, as image_set_origin gave them; with motion. NULL: they are found. */
     const item_origin *known;

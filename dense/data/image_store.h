@@ -64,8 +64,8 @@ typedef struct image_store {
  * images that have none become training images, unless the set is for a trained model. WEFT_ERR_DATA: they are answers
  * for other images. */
 weft_status image_set_teach(const char *folder, double temperature, bool trained, image_set *set);
-/* Classes outside of a list become one (image_options.choose). WEFT_ERR_USAGE. */
-weft_status image_set_choose_classes(const char *list, image_set *set);
+/* Classes outside of a list become one (image_options.choose, .learnt). WEFT_ERR_USAGE. */
+weft_status image_set_choose_classes(const char *list, bool learnt, image_set *set);
 
 /* Where a sample of a split stands in the parts, which know nothing of images set apart. */
 const image_part *image_set_find(const image_set *set, int *split, int64_t *index);

@@ -109,6 +109,7 @@ done
 for wrong in "--sync allreduce" "--sync shadow --expire-after 9" "--sync shadow --rows-ahead on"; do
     # shellcheck disable=SC2086
     refused 2 "--workers 2" "$weft" train --data clicks.csv "${how[@]}" --model deepfm --workers 2 $wrong
+    ! grep -q -- "--workers 2.*has no effect" err || fail "--workers $wrong is refused, and warned about: $(cat err)"
 done
 ok "$weft" train --data clicks.csv "${how[@]}" --model lr --dry-run
 [ "$(grep -E "^ +(2|4|8|16|32|64|128|256|512|1024) +[0-9.]+ [KMG]?i?B" out | wc -l)" = 10 ] || fail "a dry run does not tell bytes and memory on 2 to 1,024 ranks"

@@ -38,6 +38,10 @@ check agree pupilsaid flatsaid 0.8
 ok "${train[@]}" --data flat --teacher flatsaid --temperature 2 --classes class3,class1,other --lr 0.02 --epochs 40 --run-dir some
 ok "$weft" predict some flat "${options[@]}" --out somesaid
 check merged somesaid flatsaid
+# Classes of folders that the list does not name are the last name to a model that learnt it, as they were in its training.
+"$weft" eval --checkpoint some --data traffic/objects --batch-size 32 --threads 1 --pin off >some.md 2>some.log || fail "eval of some"
+grep -q "class0, class2: are taken for other" some.log && ! grep -q "left out" some.log || fail "$(cat some.log)"
+grep -q "^| micro | $images |" some.md || fail "$images images: $(cat some.md)"
 ok "$weft" focus ingest --data flat --cheap some --index some.idx "${options[@]}"
 ok "$weft" focus query --data flat --index some.idx --expensive large --class class1 --labels 20 "${options[@]}"
 check answers out flatsaid 1
@@ -53,11 +57,18 @@ check agree moversaid boxes 0.8
 # ---- what is refused ----
 bad() { refused "$1" "$2" "${train[@]}" --data traffic/objects --run-dir no "${@:3}"; }
 bad 66 "has no probabilities.npy" --teacher nothing
+mkdir -p parted/train parted/test && cp -r traffic/objects/* parted/train && cp -r traffic/objects/* parted/test
+ok "$weft" predict large parted "${options[@]}" --out testsaid
+refused 65 "its option split set to labelled" "${train[@]}" --data parted --teacher testsaid --run-dir no
 bad 2 "contradict" --teacher said --temperature 2 --label-smoothing 0.1
 bad 2 "contradict" --teacher said --mixup 0.2
 bad 2 "no class of objects is called so" --classes class1,car,class2
 bad 2 "stands there twice" --classes class1,class1,other
 bad 2 "give the list a last name" --classes class0,class1
+"${train[@]}" --data traffic/objects --epochs 1 --classes class0,class1,class2,class3,rest --run-dir all --force 2>all.log || fail "all"
+grep -q "no image of objects is rest" all.log || fail "a list of all classes: $(cat all.log)"
+cp -r traffic/objects named && mv named/class2 named/other
+refused 2 "such as others" "${train[@]}" --data named --classes class0,other --run-dir no
 refused 2 "have no classes" "${train[@]}" --data flat --classes class1,other --run-dir no
 for damage in nan sum short names hash; do
     rm -rf damaged

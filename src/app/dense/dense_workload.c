@@ -166,6 +166,7 @@ static weft_status dense_open(workload *work, const char *folder)
                              .teacher = text_or_null(option_text(o, OPT_TEACHER)),
                              .temperature = option_real(o, OPT_TEMPERATURE),
                              .choose = text_or_null(option_text(o, OPT_IMAGE_CLASSES)),
+                             .learnt = work->trained && option_was_decided(o, OPT_IMAGE_CLASSES),
                              .threads = context->placement.threads,
                              .motion = option_flag(o, OPT_MOTION) || work->known != NULL,
                              .known = work->known,
@@ -257,8 +258,9 @@ weft_status dense_adopt(const app_context *context, const checkpoint *ck)
     return app_adopt_layers(context, ck, OPT_NETWORK);
 }
 
-static const option_id recorded[] = {OPT_IMAGE_MOMENTS, OPT_IMAGE_SIZE, OPT_NETWORK, OPTION_NONE};
+static const option_id recorded[] = {OPT_IMAGE_MOMENTS, OPT_IMAGE_SIZE, OPT_NETWORK, OPT_IMAGE_CLASSES, OPTION_NONE};
 static const option_id inputs[] = {OPT_IMAGE_MOMENTS, OPTION_NONE};
+static const option_id of_data[] = {OPT_IMAGE_CLASSES, OPTION_NONE};
 /* A run keeps its network, and the hash of the data says what they are. */
 static const option_id resumable[] = {OPT_NETWORK,   OPT_IMAGE_FORMAT, OPT_CACHE_MEMORY,
                                       OPT_CACHE_DIR, OPT_CACHE_DISK,   OPTION_NONE};
@@ -284,6 +286,7 @@ const workload_ops dense_workload = {
     .activities = activities,
     .recorded = recorded,
     .inputs = inputs,
+    .of_data = of_data,
     .resumable = resumable,
     .data = "images",
     .field = "images",

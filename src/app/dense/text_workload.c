@@ -183,7 +183,7 @@ static bool text_needs_other_data(const workload *work, option_id id)
 /* Beside those of networks on images, which all saved models record. */
 static const option_id recorded[] = {OPT_TEXT_COLUMN, OPT_WORDS, OPTION_NONE};
 static const option_id inputs[] = {OPT_IMAGE_MOMENTS, OPT_WORDS, OPTION_NONE};
-static const option_id taken_of_data[] = {OPT_TEXT_COLUMN, OPTION_NONE};
+static const option_id of_data[] = {OPT_TEXT_COLUMN, OPTION_NONE};
 static const option_id resumable[] = {OPT_NETWORK, OPTION_NONE};
 static const workload_activity activities[] = {{NULL, NULL, 0}};
 
@@ -193,7 +193,7 @@ const workload_ops text_workload = {
     .activities = activities,
     .recorded = recorded,
     .inputs = inputs,
-    .taken_of_data = taken_of_data,
+    .of_data = of_data,
     .resumable = resumable,
     .data = "texts",
     .field = "texts",

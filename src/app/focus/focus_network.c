@@ -24,11 +24,13 @@ static void mix_text(uint64_t sum[2], const char *text)
 void focus_network_hash(const predictor *p, char hash[FOCUS_HASH_BYTES])
 {
     const saved_model *m = p->model;
-    const option_id *recorded = workload_of(p->options)->recorded;
+    const option_id *recorded = workload_of(p->options)->recorded, *of_data = workload_of(p->options)->of_data;
     uint64_t sum[2] = {1, 2};
     mix_text(sum, option_text(p->options, OPT_MODEL));
     for (int i = 0; recorded != NULL && recorded[i] != OPTION_NONE; ++i) {
-        mix_text(sum, option_value_text(p->options, recorded[i]));
+        if (!option_id_listed(of_data, recorded[i])) {
+            mix_text(sum, option_value_text(p->options, recorded[i]));
+        }
     }
     for (int64_t i = 0; i < m->classes.count; ++i) {
         mix_text(sum, m->classes.text[i]);

@@ -74,7 +74,7 @@ static weft_status check_classes(const planner *s, const predictor *p)
     WEFT_CHECK(
         s->sample.networks == 0 || large->classes == p->work->outputs, WEFT_ERR_USAGE,
         "%s: answers with %lld classes, and the expensive network with %lld: a plan compares networks of the same "
-        "classes",
+        "classes: leave this one out",
         p->model->path, (long long)p->work->outputs, (long long)large->classes);
     return WEFT_OK;
 }

@@ -25,7 +25,7 @@ enum { JSON_MAX = 1 << 20 };
 
 /* What makes a model what it is, whatever its kind: every form of it records these options, and a command may not
  * contradict them. The exceptions are the split and the target of the data that it was trained on, and those of its
- * kind (workload_ops.taken_of_data), which are taken of other data where nobody asks for others. */
+ * kind (workload_ops.of_data), which are taken of other data where nobody asks for others. */
 static const option_id recorded_of_all[] = {OPT_MODEL, OPT_LOSS, OPT_METRIC, OPT_SPLIT_INDEX, OPT_TARGET, OPTION_NONE};
 static const option_id taken_of_data[] = {OPT_SPLIT_INDEX, OPT_TARGET, OPTION_NONE};
 
@@ -84,8 +84,7 @@ static bool is_of_data(option_id id)
 {
     bool found = option_id_listed(taken_of_data, id);
     for (int i = 0; workload_list[i] != NULL; ++i) {
-        const option_id *of_kind = workload_list[i]->taken_of_data;
-        found = found || (of_kind != NULL && option_id_listed(of_kind, id));
+        found = found || option_id_listed(workload_list[i]->of_data, id);
     }
     return found;
 }

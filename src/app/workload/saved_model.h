@@ -56,7 +56,7 @@ bool saved_model_has_run_name(const char *path);
 weft_status saved_model_share(weft_comm *comm, saved_model **model);
 
 /* [out] options: of the command train, for this model: known ones, then those of `given`. Loosely recorded options
- * (workload_ops.taken_of_data) are decided (OPTION_DATA) unless `given` names them. Free with option_destroy. */
+ * (workload_ops.of_data) are decided (OPTION_DATA) unless `given` names them. Free with option_destroy. */
 weft_status saved_model_options(const saved_model *model, const weft_options *given, weft_options **options);
 
 /* Returns true if nothing that is known contradicts these options of the command train; the scaling of inputs aside,

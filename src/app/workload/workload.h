@@ -142,9 +142,9 @@ typedef struct workload_ops {
     const option_id *recorded;
     /* Options, among the recorded, that say how inputs are scaled or numbered, up to OPTION_NONE. */
     const option_id *inputs;
-    /* Options, among the recorded, that are of the data that trained: of other data a command may say others. NULL, or
-     * up to OPTION_NONE. */
-    const option_id *taken_of_data;
+    /* Options, among the recorded, that say what of the data is learnt, up to OPTION_NONE: taken of other data where
+     * nobody asks for others, which a command may, and no part of the model's arithmetic. NULL: none. */
+    const option_id *of_data;
     /* Options of sections that a resumed run must take as they were (option_section), which it need not, up to
      * OPTION_NONE. */
     const option_id *resumable;
