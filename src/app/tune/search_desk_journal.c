@@ -28,7 +28,10 @@ static weft_status read_values(search_desk *d, const journal_line *line)
     weft_status status = count == d->space->count ? WEFT_OK
                                                   : weft_fail(WEFT_ERR_DATA, "%s: %d values, and the space has %d",
                                                               line->where, count, d->space->count);
-    status = status == WEFT_OK && !outside ? searcher_begin(d->searcher, values, &number) : status;
+    if (status == WEFT_OK && !outside) {
+        status = json_find(line->object, "whole") != NULL ? searcher_begin_again(d->searcher, values, &number)
+                                                          : searcher_begin(d->searcher, values, &number);
+    }
     status = status == WEFT_OK ? desk_add_trial(d, values, (uint64_t)seed, outside ? DESK_OUTSIDE : number) : status;
     weft_free(values);
     return status;
