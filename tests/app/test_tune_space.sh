@@ -58,6 +58,10 @@ out = open("seeds.out").read()
 said = int(re.search(r"^best: trial (\d+)", out, re.M)[1])
 mean = float(re.search(r"mean score (\S+)", out)[1])
 assert config(rows[said]) == best and abs(mean - sum(scores[best]) / len(scores[best])) < 1e-5, (said, mean, scores)
+over = re.search(r"^trial (\d+) has the better score (\S+): ", out, re.M)  # than that of the best trial: told, or there is none
+top = max(rows, key=lambda r: float(r["best_score"]))
+assert (over is not None) == (float(top["best_score"]) > float(rows[said]["best_score"])), (over, said)
+assert over is None or (over[1] == top["trial"] and abs(float(over[2]) - float(top["best_score"])) < 1e-5), (over, top)
 PY
 refused 2 "to the end" "$weft" tune "${how[@]}" --runs 3 --run-dir no
 
@@ -76,9 +80,12 @@ for r in again:
 lines = [json.loads(line) for line in open("again/trials.jsonl")]
 assert [l["trial"] for l in lines if l.get("whole")] == [int(r["trial"]) for r in again]
 PY
+grep -q "was trained [2-9] times" out || fail "leading configurations that were trained again are not compared: $(cat out)"
+grep -E "^best|mean score|better score" out >best.out
 cp -r again again-once
 ok "$weft" tune "${how[@]}" --epochs 9 --searcher random --trials 9 --repeat-share 0.4 --run-dir again --resume
 cmp again/trials.jsonl again-once/trials.jsonl || fail "a search that is over trains on"
+cmp best.out <(grep -E "^best|mean score|better score" out) || fail "a search that is read again has another best trial: $(cat best.out out)"
 
 # A search goes on in another space: trials that are of both keep their results, the others are history.
 sed 's/hidden = .*/hidden = {integer = [6, 20]}/; s/lr = .*/lr = {log = [0.01, 0.1]}/' space.toml >other.toml
@@ -88,9 +95,10 @@ refused 2 "changes the space alone" "$weft" tune other.toml "${how[@]:1}" --epoc
 cp again/summary.csv before.csv
 cp again/trials.jsonl before.jsonl
 ok "$weft" tune other.toml "${how[@]:1}" --epochs 9 --searcher random --trials 14 --repeat-share 0.4 --run-dir again --resume --force
+counts=$(head -1 out)
 cmp before.jsonl again/trials-before-1.jsonl || fail "the journal of the first space is not kept"
-python3 - <<'PY' || fail "a search in another space loses or takes trials: $(cat again/summary.csv)"
-import csv, json
+python3 - "$counts" <<'PY' || fail "a search in another space loses or takes trials: $(cat again/summary.csv)"
+import collections, csv, json, sys
 before, after = (list(csv.DictReader(open(p))) for p in ("before.csv", "again/summary.csv"))
 best = json.load(open("again/search.json"))["trials"][0]["trial"]
 assert len(after) >= 14 and after[best]["state"] != "outside"
@@ -98,13 +106,28 @@ for b, a in zip(before, after):
     inside = 6 <= int(b["hidden"]) <= 20 and (b["model"] == "gcn" or int(b["heads"]) * int(b["hidden"]) <= 16)
     assert (a["state"] != "outside") == inside, (b, a)
     assert "outside the space" in a["failed"] or inside
+    assert all(a[k] == b[k] for k in ("model", "heads", "hidden", "lr")), (b, a)  # of history, too
     if inside:
-        assert all(a[k] == b[k] for k in ("model", "heads", "hidden", "lr")) and float(a["best_score"]) >= float(b["best_score"]), (b, a)
+        assert float(a["best_score"]) >= float(b["best_score"]), (b, a)
 for a in after[len(before) :]:
     assert 6 <= int(a["hidden"]) <= 20 and 0.01 <= float(a["lr"]) <= 0.1 and a["state"] != "outside", a
+states = collections.Counter(r["state"] for r in after)
+counted = [f"{states[s]} {s}" for s in ("complete", "paused", "stopped", "failed", "outside")]
+assert sys.argv[1] == f"{len(after)} trials: " + ", ".join(counted), (sys.argv[1], counted)
 PY
 ok "$weft" tune other.toml "${how[@]:1}" --epochs 9 --searcher random --trials 14 --repeat-share 0.4 --run-dir again --resume
 [ "$(ls again/trials-before-*)" = again/trials-before-1.jsonl ] || fail "the space is changed twice"
+# What is history stays it in a third space, with its settings; those that have no column stand beside the reason.
+sed '/heads/d; s/model = .*/model = {choice = ["gcn"]}/' other.toml >third.toml
+ok "$weft" tune third.toml "${how[@]:1}" --epochs 9 --searcher random --trials 14 --repeat-share 0.4 --run-dir again --resume --force
+python3 - <<'PY' || fail "history loses its settings: $(cat again/summary.csv)"
+import csv
+before, after = (list(csv.DictReader(open(p))) for p in ("before.csv", "again/summary.csv"))
+gone = [(b, a) for b, a in zip(before, after) if a["state"] == "outside" and b["model"] == "gat"]
+assert gone and any(int(b["hidden"]) < 6 for b, a in gone) and any(int(b["hidden"]) >= 6 for b, a in gone)
+for b, a in gone:
+    assert all(a[k] == b[k] for k in ("model", "hidden", "lr")) and a["failed"].endswith(f"by --force, heads {b['heads']}"), (b, a)
+PY
 
 # Budgets: no part begins when they are spent, and a larger one goes on as if it had been there from the start.
 epochs() { awk -F, 'NR > 1 { s += $3 } END { print s }' "$1/summary.csv"; }

@@ -65,7 +65,7 @@ static void count_state(search_history *history, const search_trial *trial, int 
     history->parts += trial->state == TRIAL_PART ? change : 0;
 }
 
-weft_status history_begin(search_history *history, const double *values, int *trial)
+weft_status history_begin(search_history *history, const double *values, bool again, int *trial)
 {
     WEFT_TRY(check_values(history->space, values));
     WEFT_CHECK(history->trials < INT_MAX / SPACE_DIMENSIONS_MAX / 2, WEFT_ERR_RESOURCE,
@@ -77,7 +77,7 @@ weft_status history_begin(search_history *history, const double *values, int *tr
         WEFT_TRY(add_config(history, values, &config));
     }
     *trial = history->trials++;
-    history->trial[*trial] = (search_trial){config, TRIAL_RUNNING, (double)NAN, 0.0};
+    history->trial[*trial] = (search_trial){config, TRIAL_RUNNING, (double)NAN, 0.0, again};
     count_state(history, &history->trial[*trial], 1);
     return WEFT_OK;
 }
@@ -111,6 +111,7 @@ weft_status history_tell(search_history *history, int64_t trial, trial_state sta
     count_state(history, t, 1);
     if (state == TRIAL_ENDED) {
         history_add(config, t->value);
+        config->again += t->again;
     }
     if (state == TRIAL_ENDED || (state == TRIAL_PART && isfinite(value[0]))) {
         WEFT_TRY(keep_told(history, value));

@@ -16,6 +16,7 @@ typedef struct search_trial {
     trial_state state;
     double value; /* INFINITY: diverged */
     double share; /* of a full training, after which it has the value */
+    bool again;   /* it runs a leading configuration again, as was planned */
 } search_trial;
 
 /* One value of a trial, after a share of a full training; 1: it ended. With several objectives the value is what
@@ -30,6 +31,7 @@ typedef struct search_config {
     int ended, running; /* of its trials; one that runs has no value yet */
     int parts;          /* values after a part of a training, of all its trials */
     int diverged;       /* of those that ended */
+    int again;          /* of those that ended, planned repeats; a searcher may propose equal values by chance, too */
     double sum;         /* of the values of those that ended and did not diverge */
 } search_config;
 
@@ -46,8 +48,8 @@ typedef struct search_history {
     int trial_room, config_room, news_room, values_room, coordinates_room, told_room;
 } search_history;
 
-/* [out] trial: its number. */
-weft_status history_begin(search_history *history, const double *values, int *trial);
+/* again: see search_trial. [out] trial: its number. */
+weft_status history_begin(search_history *history, const double *values, bool again, int *trial);
 /* state: TRIAL_PART, TRIAL_ENDED or TRIAL_FORGOTTEN; share: see search_trial. value [objectives]: the first one not
  * finite where the trial diverged. */
 weft_status history_tell(search_history *history, int64_t trial, trial_state state, double share, const double *value);

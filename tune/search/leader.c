@@ -34,10 +34,49 @@ static weft_status beliefs(searcher *s, double *mean, double *variance, int leas
     return WEFT_OK;
 }
 
+/* By scores alone: the least mean of configurations of which at least `runs` trials ended, or -1. */
+static int least_score(const search_history *history, int runs)
+{
+    int least = -1;
+    for (int c = 0; c < history->configs; c++) {
+        const search_config *config = &history->config[c];
+        if (config->ended >= runs && (least < 0 || history_score(config) < history_score(&history->config[least]))) {
+            least = c;
+        }
+    }
+    return least;
+}
+
+/* Without a repeat that was planned single scores decide, also where a configuration was proposed twice by chance:
+ * it was not chosen for its scores, and would win against better ones that had one run. */
+static int least_of_repeated(const search_history *history)
+{
+    bool repeated = false;
+    for (int c = 0; c < history->configs; c++) {
+        repeated = repeated || history->config[c].again > 0;
+    }
+    const int least = repeated ? least_score(history, 2) : -1;
+    return least >= 0 && isfinite(history_score(&history->config[least])) ? least : least_score(history, 1);
+}
+
+/* A configuration that leads by one run has its second one before any other. */
+static int leader_of_one_run(const search_history *history)
+{
+    const int leader = least_score(history, 1);
+    const search_config *config = leader >= 0 ? &history->config[leader] : NULL;
+    const bool due = config != NULL && config->ended == 1 && config->running == 0 && isfinite(history_score(config));
+    return due ? leader : -1;
+}
+
 weft_status leader_again(searcher *s, double *values)
 {
     double mean[GP_POINTS_MAX], variance[GP_POINTS_MAX], most = -1.0;
     int least[2], chosen = 0;
+    const int single = s->desc.on_request ? leader_of_one_run(&s->history) : -1;
+    if (single >= 0) {
+        memcpy(values, history_values(&s->history, single), (size_t)s->space->count * sizeof *values);
+        return WEFT_OK;
+    }
     WEFT_TRY(beliefs(s, mean, variance, least));
     const search_surrogate *m = s->surrogate;
     for (int i = 0; i < m->known; i++) {
@@ -57,26 +96,12 @@ weft_status leader_again(searcher *s, double *values)
     return WEFT_OK;
 }
 
-/* By scores alone: the least mean of configurations with so many runs, or -1. */
-static int least_score(const search_history *history, int runs)
-{
-    int least = -1;
-    for (int c = 0; c < history->configs; c++) {
-        const search_config *config = &history->config[c];
-        if (config->ended >= runs && (least < 0 || history_score(config) < history_score(&history->config[least]))) {
-            least = c;
-        }
-    }
-    return least;
-}
-
 weft_status searcher_best(searcher *s, searcher_leader *best)
 {
     double mean[GP_POINTS_MAX], variance[GP_POINTS_MAX];
     int least[2];
     WEFT_TRY(scalar_first(s));
-    const int again = s->desc.on_request ? least_score(&s->history, 2) : -1;
-    int config = again >= 0 ? again : least_score(&s->history, 1);
+    int config = s->desc.on_request ? least_of_repeated(&s->history) : least_score(&s->history, 1);
     *best = (searcher_leader){.trial = -1};
     if (config < 0) {
         return WEFT_OK;

@@ -15,5 +15,5 @@
 
 /* Returns true if the budget's end is reached, where leaders run again, and there is one. */
 bool leader_is_due(const searcher *s);
-/* [out] values [dimensions] */
+/* [out] values [dimensions]. On request the configuration of the least score has its second run first. */
 weft_status leader_again(searcher *s, double *values);

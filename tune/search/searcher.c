@@ -86,15 +86,25 @@ weft_status searcher_again(searcher *s, double *values, int64_t *trial)
     }
     WEFT_TRY(scalar_weigh(s));
     WEFT_TRY(leader_again(s, values));
-    return searcher_begin(s, values, trial);
+    return searcher_begin_again(s, values, trial);
+}
+
+static weft_status begin(searcher *s, const double *values, bool again, int64_t *trial)
+{
+    int number;
+    WEFT_TRY(history_begin(&s->history, values, again, &number));
+    *trial = number;
+    return WEFT_OK;
 }
 
 weft_status searcher_begin(searcher *s, const double *values, int64_t *trial)
 {
-    int number;
-    WEFT_TRY(history_begin(&s->history, values, &number));
-    *trial = number;
-    return WEFT_OK;
+    return begin(s, values, false, trial);
+}
+
+weft_status searcher_begin_again(searcher *s, const double *values, int64_t *trial)
+{
+    return begin(s, values, true, trial);
 }
 
 weft_status searcher_report(searcher *s, int64_t trial, double value)

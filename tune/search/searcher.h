@@ -40,9 +40,9 @@ typedef struct searcher_desc {
     uint64_t seed;
     int64_t trials; /* the budget; 0: not known, so that nothing is repeated */
     double repeats; /* share of the budget, 0 to 0.5, that runs leading configurations again */
-    bool
-        on_request; /* they run again when the caller says so (searcher_again), not in the last trials; the best is that
-                        of the least mean among those, for a model of a few full trainings is a poor judge */
+    /* They run again when the caller says so (searcher_again), not in the last trials. As soon as one did, the best is
+     * that of the least mean among all that ended twice, for a model of a few full trainings is a poor judge. */
+    bool on_request;
     bool univariate; /* tpe: each dimension by itself */
     int grid;        /* grid: values of a dimension that is not of cells, at least 2 */
     int objectives;  /* that are made small, up to OBJECTIVES_MOST; 0: one. Several: see tune/search/scalar.h */
@@ -59,10 +59,13 @@ int64_t searcher_grid_points(const search_space *space, const searcher_desc *des
 void searcher_limit(searcher *s, int64_t trials);
 /* [out] values [dimensions]; trial: its number from 0, or -1 if the grid is exhausted. The trial runs from now on. */
 weft_status searcher_suggest(searcher *s, double *values, int64_t *trial);
-/* Like searcher_suggest: the leading configuration whose further run says most. -1: none was trained in full. */
+/* Like searcher_suggest: the leading configuration, if one trial of it ended, or that whose further run says most.
+ * -1: none was trained in full. */
 weft_status searcher_again(searcher *s, double *values, int64_t *trial);
 /* A trial with these values [dimensions] runs: of a replay, or of the user's own. */
 weft_status searcher_begin(searcher *s, const double *values, int64_t *trial);
+/* The same of a trial that searcher_again has chosen: of a replay. */
+weft_status searcher_begin_again(searcher *s, const double *values, int64_t *trial);
 /* The trial has ended. A value that is not finite is worse than every other: it diverged. */
 weft_status searcher_report(searcher *s, int64_t trial, double value);
 /* The trial has this value after a share, in (0, 1), of a full training: it pauses, goes on, or was stopped there. */

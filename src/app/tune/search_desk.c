@@ -201,7 +201,7 @@ weft_status desk_open(const weft_options *options, int objectives, const search_
 void desk_close(search_desk *d)
 {
     for (int i = 0; i < d->trials; ++i) {
-        weft_free(d->trial[i].values);
+        WEFT_FREE_ALL(d->trial[i].values, d->trial[i].settings);
     }
     WEFT_FREE_ALL(d->trial, d->score);
     population_free(d);
@@ -519,8 +519,7 @@ int64_t desk_first_part(const search_desk *d)
     return epochs_of(d, desc->grace > 0 ? desc->grace : desc->max_resource);
 }
 
-/* The best score of a trial of the space; -1: there is none. */
-static int leader_by_score(const search_desk *d)
+int desk_best_score(const search_desk *d)
 {
     int leader = -1;
     for (int i = 0; i < d->trials; ++i) {
@@ -537,7 +536,7 @@ weft_status desk_best(search_desk *d, int *trial, searcher_leader *leader)
 {
     *leader = (searcher_leader){.trial = -1};
     WEFT_TRY(desk_is_population(d) ? WEFT_OK : searcher_best(d->searcher, leader));
-    *trial = leader_by_score(d);
+    *trial = desk_best_score(d);
     for (int i = 0; i < d->trials && leader->trial >= 0; ++i) {
         if (d->trial[i].number == leader->trial) {
             *trial = i;

@@ -27,6 +27,7 @@ enum { DESK_WORDS = 200 };
 
 typedef struct desk_trial {
     double *values; /* [dimensions] */
+    char *settings; /* of a trial that is outside: lines of name=value, as its own space had them; NULL: not known */
     uint64_t seed;
     int64_t number;                  /* with the searcher; -1: the space was changed, and the trial is outside */
     double seconds, rank_seconds;    /* of training, over all its parts; the latter times their ranks */
@@ -133,3 +134,5 @@ int64_t desk_first_part(const search_desk *desk);
 /* [out] trial: the one that is taken for the best, -1: none has a score; leader: what the searcher says of its
  * configuration, whose trial is -1 where it says nothing. */
 weft_status desk_best(search_desk *desk, int *trial, searcher_leader *leader);
+/* The trial of the space that has the best score, whatever the others of its configuration have; -1: there is none. */
+int desk_best_score(const search_desk *desk);

@@ -13,6 +13,20 @@ enum { BASE_BYTES = 1 << 16 };
 
 /* ---- lines ------------------------------------------------------------------------------------------------------- */
 
+/* An older journal does not have them. */
+static weft_status read_settings(search_desk *d, const journal_line *line)
+{
+    const char *text = NULL;
+    char **settings = &d->trial[d->trials - 1].settings;
+    if (json_find(line->object, "settings") == NULL) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(json_get_text(line->where, line->object, "settings", &text));
+    WEFT_TRY(WEFT_NEW(settings, strlen(text) + 1, WEFT_MEM_SEARCH));
+    memcpy(*settings, text, strlen(text) + 1);
+    return WEFT_OK;
+}
+
 static weft_status read_values(search_desk *d, const journal_line *line)
 {
     double *values = NULL;
@@ -28,10 +42,13 @@ static weft_status read_values(search_desk *d, const journal_line *line)
     weft_status status = count == d->space->count ? WEFT_OK
                                                   : weft_fail(WEFT_ERR_DATA, "%s: %d values, and the space has %d",
                                                               line->where, count, d->space->count);
-    status = status == WEFT_OK && !outside ? searcher_begin(d->searcher, values, &number) : status;
+    if (status == WEFT_OK && !outside) {
+        status = json_find(line->object, "whole") != NULL ? searcher_begin_again(d->searcher, values, &number)
+                                                          : searcher_begin(d->searcher, values, &number);
+    }
     status = status == WEFT_OK ? desk_add_trial(d, values, (uint64_t)seed, outside ? DESK_OUTSIDE : number) : status;
     weft_free(values);
-    return status;
+    return status == WEFT_OK && outside ? read_settings(d, line) : status;
 }
 
 static weft_status end_again(search_desk *d, const journal_line *line)

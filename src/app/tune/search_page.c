@@ -202,6 +202,9 @@ static void write_facts(const search_state *s, json_writer *json)
         const int count = search_count_state(s, (sched_state)state);
         facts_int(&list, search_state_name(state), search_state_name(state), "", "", count);
     }
+    if (s->desk.outside > 0) {
+        facts_int(&list, "outside", "outside", "", "of an earlier space", s->desk.outside);
+    }
     facts_real(&list, "seconds", "time of all trials", "s", "of a group of ranks each", seconds);
     facts_write_groups(&list, json);
 }

@@ -84,9 +84,22 @@ int search_count_state(const search_state *s, sched_state state)
 {
     int count = 0;
     for (int i = 0; i < s->desk.trials; ++i) {
-        count += facts_of(s, i)->state == state;
+        count += s->desk.trial[i].number >= 0 && facts_of(s, i)->state == state;
     }
     return count;
+}
+
+/* How many trials are in which state. */
+static const char *say_counts(const search_state *s, char text[TEXT_BYTES])
+{
+    text[0] = '\0';
+    text_append(text, TEXT_BYTES, "%d complete, %d paused, %d stopped, %d failed",
+                search_count_state(s, SCHED_COMPLETED), search_count_state(s, SCHED_PAUSED),
+                search_count_state(s, SCHED_STOPPED), search_count_state(s, SCHED_REMOVED));
+    if (s->desk.outside > 0) {
+        text_append(text, TEXT_BYTES, ", %d outside", s->desk.outside);
+    }
+    return text;
 }
 
 void search_tell(search_state *s, bool now)
@@ -102,9 +115,7 @@ void search_tell(search_state *s, bool now)
         return;
     }
     const int count = search_rank_trials(s, order);
-    log_info("%d of %" PRId64 " trials: %d complete, %d paused, %d stopped, %d failed", s->desk.trials, s->desk.limit,
-             search_count_state(s, SCHED_COMPLETED), search_count_state(s, SCHED_PAUSED),
-             search_count_state(s, SCHED_STOPPED), search_count_state(s, SCHED_REMOVED));
+    log_info("%d of %" PRId64 " trials: %s", s->desk.trials, s->desk.limit, say_counts(s, text));
     for (int i = 0; i < count && i < TOLD; ++i) {
         const sched_trial *t = facts_of(s, order[i].trial);
         search_say_values(s, order[i].trial, text, sizeof text);
@@ -165,6 +176,56 @@ void search_write_values(const search_state *s, const double *values, FILE *out)
     }
 }
 
+/* One line of desk_trial.settings. */
+typedef struct setting {
+    int name_length, length; /* of the value */
+    const char *name, *value;
+} setting;
+
+/* [out] one: the setting that the text begins with. Returns what is behind it, or NULL where there is none. */
+static const char *next_setting(const char *text, setting *one)
+{
+    const char *end = text != NULL ? strchr(text, '\n') : NULL, *equals = end != NULL ? strchr(text, '=') : NULL;
+    if (equals == NULL || equals > end) {
+        return NULL;
+    }
+    *one = (setting){(int)(equals - text), (int)(end - equals - 1), text, equals + 1};
+    return end + 1;
+}
+
+/* Whether the setting is one of the dimension. */
+static bool is_of(const setting *one, const space_dimension *d)
+{
+    return strlen(d->name) == (size_t)one->name_length && memcmp(d->name, one->name, (size_t)one->name_length) == 0;
+}
+
+/* Cells of a trial of another space: settings of both spaces in their columns, and the others beside the reason. */
+static void write_outside(const search_state *s, const desk_trial *t, FILE *out)
+{
+    char text[TEXT_BYTES] = "";
+    setting one;
+    for (int d = 0; d < s->space.count; ++d) {
+        fputc(',', out);
+        for (const char *at = t->settings; (at = next_setting(at, &one)) != NULL;) {
+            if (is_of(&one, &s->space.dimension[d])) {
+                fprintf(out, "%.*s", one.length, one.value);
+            }
+        }
+    }
+    text_append(text, sizeof text, "%s", t->failed);
+    for (const char *at = t->settings; (at = next_setting(at, &one)) != NULL;) {
+        bool column = false;
+        for (int d = 0; d < s->space.count; ++d) {
+            column = column || is_of(&one, &s->space.dimension[d]);
+        }
+        if (!column) {
+            text_append_item(text, sizeof text, "%.*s %.*s", one.name_length, one.name, one.length, one.value);
+        }
+    }
+    fputc(',', out);
+    write_cell(out, text);
+}
+
 static weft_status write_csv(const search_state *s, const search_front *front)
 {
     file_writer writer;
@@ -192,9 +253,13 @@ static weft_status write_csv(const search_state *s, const search_front *front)
         fprintf(out, ",%" PRId64 ",%.3f,%" PRIu64, isnan(t->best) ? 0 : search_epoch_of(s, t->best_resource),
                 own->seconds, own->seed + (uint64_t)option_int(s->options, OPT_SEED));
         write_objectives(s, front, i, out);
-        search_write_values(s, own->values, out);
-        fputc(',', out);
-        write_cell(out, own->failed);
+        if (own->number < 0) {
+            write_outside(s, own, out);
+        } else {
+            search_write_values(s, own->values, out);
+            fputc(',', out);
+            write_cell(out, own->failed);
+        }
         fputc('\n', out);
     }
     return file_writer_commit(&writer);
@@ -217,6 +282,24 @@ weft_status search_write_options(const search_state *s, int trial, const char *p
 
 /* ---- stdout ------------------------------------------------------------------------------------------------------ */
 
+/* A better score than that of the best trial, which did not decide. */
+static void tell_passed_over(const search_state *s, int best)
+{
+    const desk_trial *trial = s->desk.trial;
+    const int other = desk_best_score(&s->desk);
+    if (other < 0 || facts_of(s, best)->best >= facts_of(s, other)->best) {
+        return;
+    }
+    const size_t bytes = (size_t)s->space.count * sizeof *trial->values;
+    const char *why = "means and expected scores of configurations decide, for single scores are noisy";
+    if (memcmp(trial[best].values, trial[other].values, bytes) == 0) {
+        why = "it is another training of the same configuration";
+    } else if (facts_of(s, other)->state != SCHED_COMPLETED) {
+        why = "it was not trained to the end";
+    }
+    printf("trial %d has the better score %.6g: %s\n", other, search_measured(s, facts_of(s, other)->best), why);
+}
+
 static weft_status search_print(search_state *s, const search_front *front)
 {
     int best = -1;
@@ -224,9 +307,7 @@ static weft_status search_print(search_state *s, const search_front *front)
     char text[TEXT_BYTES];
     search_tell(s, true);
     WEFT_TRY(desk_best(&s->desk, &best, &leader));
-    printf("%d trials: %d complete, %d paused, %d stopped, %d failed\n", s->desk.trials,
-           search_count_state(s, SCHED_COMPLETED), search_count_state(s, SCHED_PAUSED),
-           search_count_state(s, SCHED_STOPPED), search_count_state(s, SCHED_REMOVED));
+    printf("%d trials: %s\n", s->desk.trials, say_counts(s, text));
     if (s->desk.spent) {
         printf("the budget is spent: --resume with a larger " FLAG_BUDGET_EPOCHS " or " FLAG_BUDGET_HOURS " goes on\n");
     }
@@ -251,6 +332,7 @@ static weft_status search_print(search_state *s, const search_front *front)
         printf("its configuration was trained %" PRId64 " times: mean score %.6g\n", leader.runs,
                search_measured(s, -leader.score));
     }
+    tell_passed_over(s, best);
     if (s->population) {
         printf("its weights: %s/trial-%04d; settings that trials had, and whose weights: %s/lineage.csv; a page: weft "
                "report %s\n",

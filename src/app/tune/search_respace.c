@@ -3,9 +3,9 @@
  *
  * The journal says its space as the text of its file. All lines are written once more into a new journal, in which
  * settings are values of the new space. A trial that has a setting which the new space has not, or a value outside of
- * it, keeps its number and its results, is marked `outside`, and neither the searcher nor the choice of the best hears
- * of it. Only then the new journal takes the old one's place, so that a program that is killed on the way has changed
- * nothing.
+ * it, keeps its number, its results and, as text, its settings, is marked `outside`, and neither the searcher nor the
+ * choice of the best hears of it. Only then the new journal takes the old one's place, so that a program that is
+ * killed on the way has changed nothing.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -16,10 +16,15 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/number.h"
+#include "base/text/append.h"
 #include "tune/space/space_read.h"
 #include "tune/space/space_rules.h"
 
-enum { TEXT_MOST = JOURNAL_LINE_MOST / 8 /* every byte may take six in JSON */, COPIES_MOST = 1000 };
+enum {
+    TEXT_MOST = JOURNAL_LINE_MOST / 8, /* every byte may take six in JSON */
+    SETTING_MOST = SPACE_NAME_MAX + SPACE_TEXT_MAX + 2,
+    COPIES_MOST = 1000
+};
 
 weft_status desk_log_space(journal *j, const char *rest, const char *text)
 {
@@ -160,6 +165,19 @@ static void write_value(json_writer *json, double value)
     }
 }
 
+/* The settings of a trial that is outside from now on. */
+static void write_settings(const respace *r, const double *from, json_writer *json)
+{
+    char text[SPACE_DIMENSIONS_MAX * SETTING_MOST] = "", value[SPACE_TEXT_MAX];
+    for (int k = 0; k < r->from.count; ++k) {
+        const space_dimension *d = &r->from.dimension[k];
+        if (space_is_active(&r->from, from, k)) {
+            text_append(text, sizeof text, "%s=%s\n", d->name, space_value_text(d, from[k], value));
+        }
+    }
+    json_text(json, "settings", text);
+}
+
 static void move_values(respace *r, const json_value *list, bool was_outside, json_writer *json)
 {
     double from[SPACE_DIMENSIONS_MAX], to[SPACE_DIMENSIONS_MAX];
@@ -176,6 +194,9 @@ static void move_values(respace *r, const json_value *list, bool was_outside, js
     json_end(json);
     if (!inside) {
         json_bool(json, "outside", true);
+    }
+    if (!inside && !was_outside) {
+        write_settings(r, from, json);
     }
     r->kept += inside;
     r->outside += !inside;

@@ -209,7 +209,7 @@ static void test_gains_are_those_of_trials_that_went_on(void **state)
     search_history history = {.space = &space};
     int number;
     for (int i = 0; i < 6; i++) {
-        ASSERT_OK(history_begin(&history, values, &number));
+        ASSERT_OK(history_begin(&history, values, false, &number));
     }
     for (int i = 0; i < COUNT; i++) {
         ASSERT_OK(history_tell(&history, told[i].trial, told[i].share < 1.0 ? TRIAL_PART : TRIAL_ENDED, told[i].share,
@@ -261,15 +261,17 @@ static void test_leaders_run_again_at_the_end(void **state)
     space_free(&space);
 }
 
-/* Leaders that run again when the caller says so: one that was trained in full, and the best of those with two runs
- * wins, by its mean, over one lucky run. */
+/* Leaders that run again when the caller says so: one that was trained in full, and the best of those that ran again
+ * wins, by its mean, over one lucky run. A configuration that was only proposed twice makes no such choice, and is part
+ * of it. */
 static void test_leaders_run_again_on_request(void **state)
 {
     (void)state;
     static const double values[4][DIMENSIONS] = {
         {0.01, 3, 1, 0.5}, {0.1, 3, 1, 0.5}, {0.02, 3, 1, 0.4}, {0.05, 2, 1, 0.4}};
-    static const int config[] = {0, 1, 2, 0, 1};
-    static const double score[] = {1.0, 1.3, 1.1, 1.4, 1.25};
+    static const int config[] = {0, 1, 2, 1, 0, 1};
+    static const bool planned[] = {false, false, false, false, true, true};
+    static const double score[] = {1.0, 1.3, 1.1, 1.25, 1.4, 1.26};
     searcher_leader best;
     searcher *s;
     search_space space;
@@ -280,19 +282,29 @@ static void test_leaders_run_again_on_request(void **state)
         &space, &(searcher_desc){.kind = SEARCHER_RANDOM, .repeats = 0.3, .trials = 4, .on_request = true}, &s));
     ASSERT_OK(searcher_again(s, again, &trial));
     assert_int_equal(trial, -1); /* none has ended */
-    for (int i = 0; i < 5; i++) {
-        ASSERT_OK(searcher_begin(s, values[config[i]], &trial));
+    for (int i = 0; i < 6; i++) {
+        ASSERT_OK((planned[i] ? searcher_begin_again : searcher_begin)(s, values[config[i]], &trial));
         ASSERT_OK(searcher_report(s, trial, score[i]));
         ASSERT_OK(searcher_best(s, &best));
         assert_int_equal(best.trial, 0);
-        assert_int_equal(best.runs, i < 3 ? 1 : 2);
+        assert_int_equal(best.runs, i < 4 ? 1 : 2);
     }
     ASSERT_NEAR(best.score, 1.2, 1e-12);
     ASSERT_OK(searcher_begin(s, values[3], &trial));
     ASSERT_OK(searcher_report_part(s, trial, 0.1, 0.5)); /* a part of a training is no leader */
     ASSERT_OK(searcher_again(s, again, &trial));
-    assert_int_equal(trial, 6);
+    assert_int_equal(trial, 7);
+    assert_true(same(again, values[2])); /* which leads by one run */
+    ASSERT_OK(searcher_report(s, trial, 1.5));
+    ASSERT_OK(searcher_again(s, again, &trial));
     assert_false(same(again, values[3]));
+    ASSERT_OK(searcher_report(s, trial, 1.5));
+    for (int i = 6; i <= 9; i += 3) { /* the part goes on to the end, and is proposed once more */
+        ASSERT_OK(i > 6 ? searcher_begin(s, values[3], &trial) : WEFT_OK);
+        ASSERT_OK(searcher_report(s, i, 1.0));
+        ASSERT_OK(searcher_best(s, &best));
+        assert_true((best.trial == 6) == (i > 6));
+    }
     ASSERT_OK(searcher_suggest(s, again, &trial)); /* past the budget, and nothing is repeated by itself */
     assert_false(same(again, values[0]) || same(again, values[1]) || same(again, values[2]));
     searcher_close(s);

@@ -29,7 +29,7 @@ static void densities(const search_space *space, parzen *good, parzen *others)
     const int count = sizeof trials / sizeof *trials;
     int order[4 * 8], place[8], number;
     for (int i = 0; i < count; i++) {
-        ASSERT_OK(history_begin(&history, trials[i], &number));
+        ASSERT_OK(history_begin(&history, trials[i], false, &number));
     }
     for (int d = 0; d < 4; d++) {
         for (int i = 0; i < count; i++) {
