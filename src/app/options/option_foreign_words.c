@@ -73,8 +73,8 @@ const option_foreign app_foreigns[] = {
      "--checkpoint-every N|TIME writes checkpoints, every N epochs or, with 500steps, steps"},
     {"max-resource,max-t", "--epochs N is what a trial trains at most, --grace EPOCHS what it trains at least"},
     {"load-if-exists", "--resume goes on with the search in --run-dir DIR, and begins one where there is none"},
-    {"catch",
-     "a trial that diverges, or that the training refuses, is recorded as failed with its reason, and the search goes on"},
+    {"catch", "a trial that diverges, or that the training refuses, is recorded as failed with its reason, and the "
+              "search goes on"},
     {"callbacks,callback",
      "there are no callbacks: --patience N, --checkpoint-every and --schedule do their work, and each epoch's line of "
      "metrics.jsonl in --run-dir can be followed"},
