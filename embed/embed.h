@@ -199,6 +199,9 @@ weft_status embed_save(const embed_table *table, const char *folder, const char 
  * belong to; 0: of anything. WEFT_ERR_NOINPUT: no such files; WEFT_ERR_DATA: damaged, of another table or mark, or of
  * two numbers of ranks. Local. */
 weft_status embed_load(embed_table *table, const char *folder, const char *prefix, uint64_t mark);
+/* The table goes on to count rows made, refused and expired from where the one that was saved stood; files of older
+ * programs count from 0. Local. Errors of embed_load. */
+weft_status embed_load_counts(embed_table *table, const char *folder, const char *prefix);
 /* Copies the files that embed_save wrote of this table, each rank its own, to other names. Collective. */
 weft_status embed_copy_files(const embed_table *table, const char *from, const char *prefix, const char *to,
                              const char *to_prefix);

@@ -213,3 +213,25 @@ weft_status embed_load(embed_table *t, const char *folder, const char *prefix, u
     }
     return WEFT_OK;
 }
+
+/* The counts of a file belong to the rank of its number, so that a resumed run writes the files of an unbroken one. */
+weft_status embed_load_counts(embed_table *t, const char *folder, const char *prefix)
+{
+    char path[FILE_PATH_MAX];
+    row_counts own = {0};
+    int found = 0;
+    WEFT_TRY(find_files(folder, prefix, &found));
+    const int ranks = embed_group_shares_keys(t->group[0].rows) ? 1 : comm_size(t->comm);
+    for (int p = comm_rank(t->comm); p < found && comm_rank(t->comm) < ranks; p += ranks) {
+        row_shard_facts facts;
+        WEFT_TRY(path_of(path, folder, prefix, p, found));
+        WEFT_TRY(row_shard_look(path, &facts));
+        own.made += facts.counts.made;
+        own.refused += facts.counts.refused;
+        own.expired += facts.counts.expired;
+    }
+    for (int g = 0; g < t->groups; ++g) {
+        row_store_count_from(t->group[g].rows->store, g == 0 ? own : (row_counts){0});
+    }
+    return WEFT_OK;
+}

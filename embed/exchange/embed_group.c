@@ -107,9 +107,7 @@ weft_status embed_group_clear(embed_group *t, uint64_t seed)
         return status;
     }
     const row_figures gone = row_store_figures(old);
-    t->past.made += gone.made;
-    t->past.refused += gone.refused;
-    t->past.expired += gone.expired;
+    row_store_count_from(t->store, (row_counts){gone.made, gone.refused, gone.expired});
     row_store_close(old);
     t->ahead.void_rows = true;
     t->desc = desc; /* which rank owns a key stays a matter of the first seed */
@@ -119,15 +117,14 @@ weft_status embed_group_clear(embed_group *t, uint64_t seed)
 embed_figures embed_group_figures(const embed_group *t)
 {
     const row_figures own = t->of == NULL ? row_store_figures(t->store) : (row_figures){.rows = 0};
-    const embed_figures *past = &t->past;
     embed_figures all = {.bytes = own.bytes, .reread = t->route.reread, .between = t->gathers ? t->route.sent : 0};
     all.sent[t->desc.mode] = t->route.sent + t->in_node.sent + t->bags.sent + t->split.sent;
     if (!embed_group_shares_keys(t) || comm_rank(t->comm) == 0) { /* else rank 0 answers for the rows */
         all.rows = own.rows;
         all.waiting = own.waiting;
-        all.made = own.made + past->made;
-        all.refused = own.refused + past->refused;
-        all.expired = own.expired + past->expired;
+        all.made = own.made;
+        all.refused = own.refused;
+        all.expired = own.expired;
     }
     return all;
 }

@@ -31,7 +31,6 @@ typedef struct embed_group {
     embed_desc desc;
     int width, stride;            /* of the columns that this rank holds: all, but in mode columns */
     uint64_t seed;                /* of which rank owns which key */
-    embed_figures past;           /* counts of stores that are gone */
     row_store *store;             /* rows of the keys that this rank owns */
     const struct embed_group *of; /* the group whose store it is, of a lane (embed_open_lane); NULL: its own */
     row_route route;              /* of modes all-to-all and replicate: to owners */

@@ -201,6 +201,10 @@ weft_status embed_group_join_columns(const embed_group *group, row_store **whole
         row_store_close(j.whole);
         return status;
     }
+    if (comm_rank(group->comm) == 0) { /* which answers for the rows */
+        const row_figures own = row_store_figures(group->store);
+        row_store_count_from(j.whole, (row_counts){own.made, own.refused, own.expired});
+    }
     *whole = j.whole;
     return WEFT_OK;
 }

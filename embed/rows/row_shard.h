@@ -9,7 +9,8 @@
  *
  * Layout, little-endian; each block has a checksum (XXH3, seeded by its number):
  *
- *     header       128 bytes: magic, version, widths, rule, counts, batches, mark, checksum
+ *     header       128 bytes: magic, version, widths, rule, numbers of rows and keys, batches, mark, counts so far,
+ *                  checksum
  *     blocks       16 bytes (records, checksum), then records of rows, 4,096 or 1 MiB at most:
  *                  key u64 | last seen i64 (a batch) | numbers f32[stride] | what the rule keeps, u32[state]
  *     blocks       the same of keys that wait for admission: key u64 | last seen i64 | count i64
@@ -34,7 +35,8 @@ typedef bool row_shard_filter(uint64_t key, const void *context);
 
 /*
  * Adds the rows of a file to a store, those that `mine` takes (NULL: all). Their ages count from the file's batches,
- * which the store takes over; shards of one checkpoint have the same. WEFT_ERR_NOINPUT; WEFT_ERR_DATA: damaged, cut
+ * which the store takes over; shards of one checkpoint have the same. The store's own counts stay.
+ * WEFT_ERR_NOINPUT; WEFT_ERR_DATA: damaged, cut
  * short, of another width, rule or mark, a key that the store has already, or another number of batches than the shards
  * before. WEFT_ERR_RESOURCE: memory_most and an eighth do not hold the rows. After a failure part of the rows may be
  * there: close the store.
@@ -48,6 +50,7 @@ typedef struct row_shard_facts {
     embed_rule rule;
     int64_t rows, waiting, batches;
     uint64_t mark;
+    row_counts counts; /* of the store that was written; zeros in files of older programs */
 } row_shard_facts;
 
 /* Of the header alone. */

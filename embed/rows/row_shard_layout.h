@@ -10,6 +10,7 @@
 #define SHARD_MAGIC "weftrows" /* 8 bytes */
 
 enum { SHARD_VERSION = 1, SHARD_BLOCK_BYTES = 1 << 20, SHARD_BLOCK_MOST = 4096, SHARD_WAITING_BYTES = 24 };
+#define SHARD_COUNT_MOST (INT64_MAX >> 17) /* of made, refused and expired: those of 99,999 shards have a sum */
 
 typedef struct shard_header {
     char magic[8];
@@ -18,8 +19,9 @@ typedef struct shard_header {
     int32_t state; /* words that the rule keeps a row */
     int32_t reserved;
     int64_t rows, waiting, batches;
-    uint64_t mark; /* of the parameters that the rows belong to; 0: not known */
-    uint64_t zero[7];
+    uint64_t mark;                  /* of the parameters that the rows belong to; 0: not known */
+    int64_t made, refused, expired; /* counts so far; 0 in files of older programs */
+    uint64_t zero[4];
     uint64_t checksum; /* of the bytes before it */
 } shard_header;
 

@@ -59,6 +59,11 @@ static int64_t section_bytes(int64_t n, int64_t record_bytes)
     return bytes;
 }
 
+static bool is_count(int64_t n)
+{
+    return n >= 0 && n <= SHARD_COUNT_MOST;
+}
+
 static weft_status check_header(shard_reader *r, int64_t size)
 {
     const shard_header *h = &r->header;
@@ -70,7 +75,8 @@ static weft_status check_header(shard_reader *r, int64_t size)
                        (h->linear == 0 || h->linear == 1) && stride_of(h) >= 1 && stride_of(h) <= ROW_STRIDE_MOST &&
                        h->rule >= EMBED_SGD && h->rule <= EMBED_LAZY_ADAM &&
                        h->state == row_rule_state((embed_rule)h->rule, h->width, h->linear != 0) && h->rows >= 0 &&
-                       h->waiting >= 0 && h->batches >= 0 && h->batches <= INT64_MAX / 2;
+                       h->waiting >= 0 && h->batches >= 0 && h->batches <= INT64_MAX / 2 && is_count(h->made) &&
+                       is_count(h->refused) && is_count(h->expired);
     if (!sound) {
         return damaged(r, "the header is not as it was written");
     }
@@ -317,7 +323,8 @@ weft_status row_shard_look(const char *path, row_shard_facts *facts)
                                .rows = r.header.rows,
                                .waiting = r.header.waiting,
                                .batches = r.header.batches,
-                               .mark = r.header.mark};
+                               .mark = r.header.mark,
+                               .counts = {r.header.made, r.header.refused, r.header.expired}};
     close_reader(&r);
     return WEFT_OK;
 }

@@ -184,7 +184,10 @@ static shard_header header_of(const row_store *store, uint64_t mark)
                            .rows = store->slabs.rows,
                            .waiting = store->waiting,
                            .batches = store->batch,
-                           .mark = mark};
+                           .mark = mark,
+                           .made = smaller(store->made, SHARD_COUNT_MOST),
+                           .refused = smaller(store->refused, SHARD_COUNT_MOST),
+                           .expired = smaller(store->expired, SHARD_COUNT_MOST)};
     header.checksum = file_checksum(&header, offsetof(shard_header, checksum), 0);
     return header;
 }

@@ -276,6 +276,13 @@ int64_t row_store_expire(row_store *store)
 
 /* ---- figures ---- */
 
+void row_store_count_from(row_store *store, row_counts counts)
+{
+    store->made = counts.made;
+    store->refused = counts.refused;
+    store->expired = counts.expired;
+}
+
 row_figures row_store_figures(const row_store *store)
 {
     int64_t used = 0, limit = 0;

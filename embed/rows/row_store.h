@@ -68,10 +68,18 @@ void row_store_update(row_store *store, const int64_t *row, int64_t n, const flo
  * many rows left; 0 where desc.expire_after is 0. */
 int64_t row_store_expire(row_store *store);
 
+/* What a store has done so far. */
+typedef struct row_counts {
+    int64_t made, refused, expired;
+} row_counts;
+
+/* A store goes on to count from there. */
+void row_store_count_from(row_store *store, row_counts counts);
+
 typedef struct row_figures {
     int64_t rows;      /* there are now */
     int64_t waiting;   /* keys that are counted and have no row yet */
-    int64_t made;      /* rows, since the store was opened or read from shards */
+    int64_t made;      /* rows, since the store was opened, and what row_store_count_from says */
     int64_t refused;   /* times that a key was not taken as memory_most is reached */
     int64_t expired;   /* rows that left */
     int64_t batches;   /* training batches so far */

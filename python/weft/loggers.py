@@ -12,7 +12,8 @@ import argparse
 import json
 import os
 import time
-from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Union
+import warnings
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Union
 
 _PathLike = Union[str, "os.PathLike[str]"]
 
@@ -29,11 +30,86 @@ def _json_of(*path: str) -> Dict[str, Any]:
         return json.load(file)
 
 
+def _text_of(*path: str) -> Optional[str]:
+    try:
+        with open(os.path.join(*path), encoding="utf-8") as file:
+            return file.read()
+    except OSError:
+        return None
+
+
+def _process_ended(holder: Dict[str, Any]) -> Optional[bool]:
+    """Whether the process that a lock names has ended; None: it is of another kernel or container, and cannot be looked for."""
+    try:
+        kernel = "%s %s" % ((_text_of("/proc/sys/kernel/random/boot_id") or "").strip(), os.readlink("/proc/self/ns/pid"))
+    except OSError:
+        return None
+    if kernel != holder["kernel"]:
+        return None
+    try:
+        os.kill(holder["process"], 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        pass
+    stat = _text_of("/proc/%d/stat" % holder["process"])
+    fields = stat.rpartition(")")[2].split() if stat else []
+    return bool(fields) and (fields[0] in "ZX" or int(fields[19]) != holder["began"])
+
+
+class _Lock:
+    """The lock of a run folder, or of the search above it, judged as --resume judges it: a process of this kernel is looked for,
+    one of another shows no sign of life in so many looks, so many seconds apart."""
+
+    def __init__(self, folder: str, looks: int = 30, look_s: float = 1.0) -> None:
+        self._paths = [os.path.join(folder, "run.lock"), os.path.join(os.path.abspath(folder), os.pardir, "search.lock")]
+        self._most, self._look_s, self._looks, self._seen, self._next = looks, look_s, 0, "", 0.0
+
+    def gone(self) -> bool:
+        """Whether no job writes into the folder."""
+        text = next((text for text in map(_text_of, self._paths) if text is not None), None)
+        if text is None:
+            return True
+        try:
+            ended = _process_ended(json.loads(text))
+        except (ValueError, KeyError, TypeError):
+            ended = None
+        if ended is not None:
+            return ended
+        now = time.monotonic()
+        if text != self._seen:
+            self._seen, self._looks = text, 0
+        elif now >= self._next:
+            self._looks += 1
+        else:
+            return False
+        self._next = now + self._look_s
+        return self._looks >= self._most
+
+
+def _wait_for(path: str, pause_s: float = 1.0) -> None:
+    """Until a run has begun in the folder."""
+    lock, told = _Lock(path), False
+    while not os.path.exists(os.path.join(path, "metrics.jsonl")):
+        if os.path.exists(os.path.join(path, "run.json")) and lock.gone():
+            return
+        if not told:
+            warnings.warn("%s: no run has begun there yet: waiting for its first metrics" % path, RuntimeWarning, stacklevel=3)
+        told = True
+        time.sleep(pause_s)
+
+
 def records(folder: _PathLike, follow: bool = False, pause_s: float = 1.0) -> Iterator[Record]:
-    """The epochs of a run folder. follow: also those that a job still writes, until it ends; a line that is not yet whole waits."""
+    """The epochs of a run folder. follow: also those that a job still writes, until it ends; a line that is not yet whole waits.
+
+    A run that has not begun is waited for. One that was killed ends with a RuntimeWarning, after the epochs that it wrote."""
     path, line = os.fspath(folder), ""
+    lock = _Lock(path)
+    if follow:
+        _wait_for(path, pause_s)
     with open(os.path.join(path, "metrics.jsonl"), encoding="utf-8") as metrics:
         while True:
+            gone = follow and lock.gone()  # before the look for its end, which a job writes before it leaves
             ended = not follow or "exit" in _json_of(path, "run.json")
             for part in metrics:
                 line += part
@@ -43,7 +119,10 @@ def records(folder: _PathLike, follow: bool = False, pause_s: float = 1.0) -> It
                 figures = {name: float(value) for name, value in row.items()
                            if isinstance(value, (int, float)) and not isinstance(value, bool) and name not in ("schema", "run", "epoch")}
                 yield Record(row["run"], row["epoch"], figures)
-            if ended:
+            if gone and not ended:
+                warnings.warn("%s: its job is gone without an end in run.json: it was killed; follow again when weft train --resume "
+                              "goes on with it" % path, RuntimeWarning, stacklevel=2)
+            if ended or gone:
                 return
             time.sleep(pause_s)
 
@@ -55,8 +134,10 @@ class _Job(NamedTuple):
     finals: List[Dict[str, float]]
 
 
-def _job(folder: _PathLike) -> _Job:
+def _job(folder: _PathLike, follow: bool = False) -> _Job:
     path = os.path.abspath(os.fspath(folder))
+    if follow:
+        _wait_for(path)
     options = {name: str(entry["value"]) for name, entry in _json_of(path, "run.json")["options"].items()}
     finals: List[Dict[str, float]] = []
     if os.path.exists(os.path.join(path, "summary.json")):
@@ -74,7 +155,7 @@ def to_wandb(folder: _PathLike, *, project: str = "weft", follow: bool = False, 
 
     follow: goes on until the job ends. init: more arguments of wandb.init, such as entity, mode="offline", dir."""
     import wandb
-    job, opened = _job(folder), {}  # type: _Job, Dict[int, Any]
+    job, opened = _job(folder, follow), {}  # type: _Job, Dict[int, Any]
     for record in records(folder, follow):
         if record.run not in opened:
             opened[record.run] = wandb.init(**{"project": project, "group": job.name, "name": "%s/run-%d" % (job.name, record.run),
@@ -95,7 +176,7 @@ def to_mlflow(folder: _PathLike, *, experiment: str = "weft", follow: bool = Fal
     if client is None:
         from mlflow.tracking import MlflowClient
         client = MlflowClient()
-    job, opened, now = _job(folder), {}, int(time.time() * 1000)  # type: _Job, Dict[int, str], int
+    job, opened, now = _job(folder, follow), {}, int(time.time() * 1000)  # type: _Job, Dict[int, str], int
     found = client.get_experiment_by_name(experiment)
     place = found.experiment_id if found is not None else client.create_experiment(experiment)
 

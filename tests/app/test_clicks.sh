@@ -253,6 +253,7 @@ refused 65 "'item': 39 is neither 0 nor 1" "$weft" train --data target.csv --tar
 refused 65 "no column holds ids" "$weft" train --data clicks.csv --target click --drop user,item,device --model fm --quiet --run-dir no --force
 refused 2 "no column of ids of that name" "$weft" train --data clicks.csv "${how[@]}" --model deepfm --field-modes users=des --run-dir no --force
 refused 2 "leave one of the two out" "$weft" train --data clicks.csv "${how[@]}" --model deepfm --field-modes user=des --row-memory 1M --run-dir no --force
+refused 2 "--row-memory 20.0 KiB: 0 (no limit), or at least 256K" "$weft" train --data clicks.csv "${how[@]}" --model fm --row-memory 20K --run-dir no --force
 refused 2 "cannot be split by columns" ranks 2 "$weft" train --data clicks.csv "${how[@]}" --model deepfm --table-mode columns --run-dir no --force
 refused 2 "--mlp 4,x" "$weft" train --data clicks.csv "${how[@]}" --model deepfm --mlp 4,x --run-dir no --force
 rm replicate/rows-*

@@ -44,6 +44,12 @@ killed() {
         cmp "killed-$count/rows-0000$rank-of-0000$count.rows" "whole-$count/rows-0000$rank-of-0000$count.rows" ||
             fail "a run of $count ranks that was killed has other rows"
     done
+    python3 -c "
+import json
+made = [[json.loads(line)['embeddings'] for line in open(f'{run}-$count/metrics.jsonl')] for run in ('whole', 'killed')]
+for whole, killed in zip(*made, strict=True):
+    assert whole['expired'] == killed['expired'] and whole['made'] == killed['made'] > 0, (whole, killed)
+" || fail "a run of $count ranks that was killed counts other rows"
     cmp "killed-$count/weights.npz" "whole-$count/weights.npz" || fail "a run of $count ranks that was killed has other weights"
 }
 killed 1

@@ -40,9 +40,12 @@ PY
 cat >checks.py <<'PY'
 import json
 import os
+import subprocess
+import sys
 import threading
 import time
 import types
+import warnings
 from pathlib import Path
 
 import wandb
@@ -107,6 +110,9 @@ assert client.runs["three"]["metrics"] == []
 os.mkdir("going")
 lines = Path("three/metrics.jsonl").read_text().splitlines(keepends=True)
 Path("going/run.json").write_text(json.dumps({"options": {}}))
+kernel = Path("/proc/sys/kernel/random/boot_id").read_text().strip() + " " + os.readlink("/proc/self/ns/pid")
+began = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+Path("going/run.lock").write_text(json.dumps({"kernel": kernel, "process": os.getpid(), "began": began}))
 Path("going/metrics.jsonl").write_text(lines[0] + lines[1][:20])
 
 
@@ -125,6 +131,32 @@ writer.start()
 seen = list(loggers.records("going", follow=True, pause_s=0.05))
 writer.join()
 assert [(row.run, row.epoch) for row in seen] == [(run, epoch) for run in (1, 2, 3) for epoch in (1, 2, 3, 4)]
+
+# A holder of another kernel is gone when its lock stands still; one that takes another's number is not the holder.
+lock = loggers._Lock("going", looks=3, look_s=0)
+assert not lock.gone()
+for beat in (0, 1):
+    Path("going/run.lock").write_text(json.dumps({"kernel": "other", "process": 1, "began": 1, "beat": beat}))
+    assert [lock.gone() for _ in range(4)] == [False] * 3 + [True]
+Path("going/run.lock").write_text(json.dumps({"kernel": kernel, "process": os.getpid(), "began": began + 1}))
+assert lock.gone()
+
+# A run that is followed before it begins, and killed.
+train = [sys.argv[1], "train", "--data", "synth:quickstart,scale=0.01", "--epochs", "1000000", "--threads", "1", "--quiet", "--run-dir"]
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    started = []
+    threading.Timer(0.3, lambda: started.append(subprocess.Popen([*train, "killed"], stdout=subprocess.DEVNULL))).start()
+    epochs = loggers.records("killed", follow=True, pause_s=0.05)
+    first = [next(epochs) for _ in range(3)]
+    time.sleep(0.5)
+    first.append(next(epochs))
+    assert len(told) == 1 and "no run has begun there yet" in str(told[0].message), told
+    started[0].kill()
+    rest = list(epochs)
+    started[0].wait()
+    assert len(told) == 2 and "it was killed" in str(told[1].message), told
+assert [row.epoch for row in first + rest] == list(range(1, len(first + rest) + 1))
 PY
-python3 -W error checks.py
+timeout 60 python3 -W error checks.py "$weft"
 echo "ok"

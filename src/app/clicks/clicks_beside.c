@@ -46,7 +46,9 @@ static weft_status save(void *self, const char *folder, uint64_t mark)
 static weft_status load(void *self, const char *folder, bool best, uint64_t mark)
 {
     clicks_job *job = self;
-    return embed_load(job->table, folder, best ? CLICKS_BEST_ROWS : CLICKS_ROWS, mark);
+    const char *prefix = best ? CLICKS_BEST_ROWS : CLICKS_ROWS;
+    WEFT_TRY(embed_load(job->table, folder, prefix, mark));
+    return embed_load_counts(job->table, folder, prefix);
 }
 
 train_beside clicks_beside(clicks_job *job)

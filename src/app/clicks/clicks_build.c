@@ -103,6 +103,10 @@ static weft_status check_rows(const workload *work)
     const double norm = option_real(context->options, OPT_ROW_NORM);
     const bool ahead = !work->trained && option_choice(context->options, OPT_ROW_AHEAD) == CLICK_AHEAD_ON;
     const embed_mode mode = option_choice(context->options, OPT_ROW_MODE);
+    const int64_t memory = (int64_t)option_size(context->options, OPT_ROW_MEMORY);
+    WEFT_CHECK(memory == 0 || memory >= ROW_MEMORY_LEAST, WEFT_ERR_USAGE,
+               FLAG_ROW_MEMORY " %s: 0 (no limit), or at least %dK for the rows of a rank and their index",
+               number_say_bytes((uint64_t)memory).text, ROW_MEMORY_LEAST >> 10);
     WEFT_CHECK(norm == 0.0 || option_int(context->options, OPT_ROW_EXPIRE) > 0, WEFT_ERR_USAGE,
                FLAG_ROW_NORM " %g: small rows leave every " FLAG_ROW_EXPIRE " batches: give that, too", norm);
     if (ahead && (ranks == 1 || mode == EMBED_DES || mode == EMBED_COLUMNS)) {

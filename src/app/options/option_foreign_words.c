@@ -55,7 +55,7 @@ const option_foreign app_foreigns[] = {
      "--run-dir DIR is the folder of a search, and --resume goes on with it"},
     {"storage",
      "there is no data base: --run-dir DIR is the folder of a search, and its ranks share trials through MPI"},
-    {"sampler-kwargs,pruner-kwargs,n-startup-trials,n-warmup-steps",
+    {"sampler-kwargs,pruner-kwargs,n-startup-trials,n-warmup-steps,n-ei-candidates,constant-liar",
      "--searcher has no more options than weft tune --help=tune lists; --grace EPOCHS and --reduction N are those of "
      "--scheduler"},
     {"sampling-method",
@@ -69,7 +69,18 @@ const option_foreign app_foreigns[] = {
      "--ranks-per-trial G ranks train a trial; all others of the job train trials beside it"},
     {"multivariate", "--searcher tpe looks at all dimensions together, unless --univariate is given"},
     {"gc-after-trial,show-progress-bar", "there is no need for it: trials are told in lines of the log, as they end"},
-    {"checkpoint-freq,snapshot-freq", "--checkpoint-every N|TIME writes checkpoints"},
+    {"checkpoint-freq,snapshot-freq,save-steps",
+     "--checkpoint-every N|TIME writes checkpoints, every N epochs or, with 500steps, steps"},
+    {"max-resource,max-t", "--epochs N is what a trial trains at most, --grace EPOCHS what it trains at least"},
+    {"load-if-exists", "--resume goes on with the search in --run-dir DIR, and begins one where there is none"},
+    {"catch", "a trial that diverges, or that the training refuses, is recorded as failed with its reason, and the "
+              "search goes on"},
+    {"callbacks,callback",
+     "there are no callbacks: --patience N, --checkpoint-every and --schedule do their work, and each epoch's line of "
+     "metrics.jsonl in --run-dir can be followed"},
+    {"zero-stage",
+     "there is no ZeRO: each rank holds all weights and moments; --precision bf16 halves what stands between layers, "
+     "and --dry-run tells the memory"},
     {"num-class", "the classes are those of the labels"},
     {"is-unbalance", "--class-weights balanced weighs rows of networks, --scale-pos-weight those of trees"},
     {"input-model,model-in,xgb-model,init-model",
@@ -81,15 +92,17 @@ const option_foreign app_foreigns[] = {
     {"early-stopping,early-stopping-patience,early-stopping-rounds,early-stopping-round,es-patience,"
      "stopping-patience",
      "--patience N stops a run after N evaluations without a better validation score"},
-    {"iterations,num-iterations,iters,num-iters,max-iter,max-iters,steps,max-steps,max-epochs,max-epoch,n-iter",
+    {"iterations,num-iterations,iters,num-iters,max-iter,max-iters,steps,max-steps,max-epochs,max-epoch,n-iter,"
+     "num-train-epochs",
      "--epochs N: an epoch is a step in full batch, one tree (of each class) of boosted trees, a pass over all else"},
     {"lr-decay,lr-decay-rate,decay-rate,lr-gamma,gamma,lr-step-size,step-size,lr-scheduler,scheduler,lr-policy,"
-     "scheduler-type,decay-epochs,decay-step",
+     "scheduler-type,decay-epochs,decay-step,lr-scheduler-type",
      "--schedule step|cosine|linear|exp|plateau lowers the learning rate (with --schedule-step, --schedule-gamma, "
      "--warmup); XGBoost's gamma is --min-split-gain"},
     {"l2,l2-norm,l2-reg,reg,regularization,weight-decay-rate,adam-decay", "--weight-decay X is added to the gradient"},
     {"beta1,beta2,betas,eps,epsilon,adam-eps,adam-beta1,adam-beta2,amsgrad",
      "Adam has beta1 0.9, beta2 0.999, epsilon 1e-8; --optimizer and --lr choose the rest"},
+    {"warmup-steps,warmup-ratio,num-warmup-steps", "--warmup N is epochs of linear warm-up before the --schedule"},
     {"clip,clip-value,clip-grad-value,clipping", "--clip-norm X shortens gradients whose norm is larger"},
     {"batch-norm,batchnorm,use-bn,use-batchnorm,bn,layer-norm,layernorm,use-ln,use-layernorm",
      "--norm batch|layer normalises after each hidden layer"},

@@ -171,6 +171,9 @@ static weft_status run(weft_comm *comm, void *argument)
     comm_set_stall_timeout(comm, 60);
     WEFT_TRY(embed_open(comm, &desc, KEYS, &table));
     weft_status status = j->load == NULL ? WEFT_OK : comm_agree(comm, embed_load(table, j->load, "rows", 7));
+    if (j->load != NULL && status == WEFT_OK) {
+        status = comm_agree(comm, embed_load_counts(table, j->load, "rows"));
+    }
     for (int step = 0; step < j->steps && status == WEFT_OK; ++step) {
         status = step_of(comm, j, table, step);
     }
@@ -323,6 +326,8 @@ static void columns(void **state)
         ASSERT_OK(comm_thread_run(1, run, whole));
         ASSERT_OK(comm_thread_run(ranks[(i + 1) % 4], run, again));
         assert_int_equal(whole->figures.rows, one->figures.rows);
+        assert_int_equal(whole->figures.made, one->figures.made);
+        assert_int_equal(again->figures.made, one->figures.made);
         check_near(again->out[0], whole->out[0], (int64_t)3 * SAMPLES * (INPUTS + 1));
         test_free(one);
         test_free(many);
@@ -387,6 +392,7 @@ static void rows_move_between_modes(void **state)
         part->steps = i == 0 ? STEPS : 0;
         ASSERT_OK(comm_thread_run(ranks[i], run, part));
         assert_int_equal(part->figures.rows, one->figures.rows);
+        assert_int_equal(part->figures.made, one->figures.made); /* counted on from the files */
         test_free(part);
     }
     test_free(one);

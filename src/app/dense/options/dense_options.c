@@ -37,7 +37,8 @@ static const option_recipe_setting recipes[] = {
 static const option_foreign foreigns[] = {
     {"minibatch,mini-batch,batch-num,num-batches",
      "--batch-size B is the number of images of a step; graphs are trained in full batch"},
-    {"num-workers,workers,num-loader-workers,data-workers,prefetch-factor,pin-memory,persistent-workers",
+    {"num-workers,workers,num-loader-workers,data-workers,prefetch-factor,pin-memory,persistent-workers,"
+     "dataloader-num-workers",
      "--loader-threads N of each rank prepare images beside the training; --threads N are those that compute, mpirun "
      "-np the ranks"},
     {"augmentation,augmentations,data-augmentation,transform,transforms,auto-augment,autoaugment,randaugment,"
@@ -47,7 +48,9 @@ static const option_foreign foreigns[] = {
      "--image-size HEIGHTxWIDTH is what images are scaled to"},
     {"drop-last,shuffle,no-shuffle,random-sampler,bucket-sampler",
      "images are shuffled anew every epoch by --seed, and the last batch may be short: every image counts once"},
-    {"eval-batch-size,test-batch-size,val-batch-size,batch-size-test",
+    {"per-device-train-batch-size,train-batch-size",
+     "--batch-size B is the samples of a step over all ranks together: ranks times those of a device"},
+    {"eval-batch-size,test-batch-size,val-batch-size,batch-size-test,per-device-eval-batch-size",
      "--batch-size B serves evaluation too, and changes no score"},
     {NULL, NULL},
 };

@@ -8,13 +8,14 @@ const option_foreign trees_foreigns[] = {
      "trees grow from histograms (hist), rows dealt to ranks; --bins N sets their bins, --memory-limit the memory"},
     {"colsample-bylevel,colsample-bynode,feature-fraction-bynode,feature-weights,feature-contri",
      "--colsample X draws columns for each tree; there is no draw for a level or a node, and no weight of a column"},
-    {"alpha,l1", "lambda-l1 brings the gradients of a leaf nearer to 0 (weft train --help=trees); of quantiles the "
+    {"alpha,l1", "--lambda-l1 X brings the gradients of a leaf nearer to 0 (weft train --help=trees); of quantiles the "
                  "share is --quantile X"},
+    {"boosting-type", "--booster gbtree|dart grows the trees; --row-sampling goss draws rows as goss does"},
     {"process-type,refresh-leaf,refit-decay-rate,forcedsplits-filename,forcedbins-filename,max-bin-by-feature",
      "there is no such: trees are grown from the data alone; --resume and --init-weights go on with a forest"},
     {"num-parallel-tree,extra-trees,extra-seed,random-forest,rf",
      "there is no random forest: an epoch adds one tree (of each class)"},
-    {"multi-strategy", "a class has trees of its own: one_output_per_tree"},
+    {"multi-strategy", "every round grows a tree for each class, none for several at once"},
     {"sample-type,normalize-type,one-drop,max-drop,uniform-drop,xgboost-dart-mode,drop-seed",
      "--booster dart draws earlier rounds uniformly, by --rate-drop and --skip-drop; there is no more to choose"},
     {"eval-metric,disable-default-eval-metric,first-metric-only,is-provide-training-metric,metric-freq,auc-mu-weights,"
@@ -24,10 +25,16 @@ const option_foreign trees_foreigns[] = {
      "--seed S draws rows and columns, of each tree by its number"},
     {"num-round,nrounds,n-rounds,num-trees-per-round", "--epochs N, or --trees N, is the number of trees"},
     {"enable-categorical,categorical-feature,cat-feature,cat-features,use-missing,zero-as-missing,is-enable-sparse,"
-     "enable-bundle,feature-pre-filter,precise-float-parser,parser-config-file,bin-construct-sample-cnt,min-data-in-"
-     "bin",
+     "enable-bundle,feature-pre-filter,precise-float-parser,parser-config-file,min-data-in-bin",
      "the file tells: --category names columns of words, --missing words for a missing value, --absent what a LIBSVM "
      "line leaves out (weft convert --help=columns)"},
+    {"bin-construct-sample-cnt,subsample-for-bin",
+     "cuts between bins are quantiles of all training rows; --bins N is how many bins a column has"},
+    {"feature-types",
+     "--category NAME,NAME names columns whose cells are words of a list; those of other cells are numbers"},
+    {"verbose-eval", "--eval-every N evaluates and logs every N epochs; --quiet logs only warnings"},
+    {"evals,eval-set,valid-sets",
+     "--valid FILE, or --valid-share X of the rows, validates after every round, --test is scored, too"},
     {"importance-type,saved-feature-importance-type",
      "weft explain RUN DATA gives SHAP values; run.model in Python has the trees"},
     {"lambdarank-pair-method,lambdarank-norm,ndcg-exp-gain,label-gain,objective-rank",
