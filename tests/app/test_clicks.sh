@@ -83,7 +83,7 @@ import json
 rows = [json.loads(line) for line in open('fields/metrics.jsonl')][-1]['embeddings']
 assert rows['rows'] == 60 + 40 + 3 and all(rows['sent_' + mode] > 0 for mode in ('des', 'replicate', 'columns')), rows
 " || fail "metrics do not tell rows, and the bytes of the modes of columns"
-for sync in "shadow --shadow-algorithm easgd" "shadow --workers 2 --row-lr 0.2" divide-shuffle; do # not exact: the score alone
+for sync in "shadow --shadow-algorithm easgd" "shadow --workers 2" divide-shuffle; do # not exact: the score alone
     # shellcheck disable=SC2086
     ok ranks 2 "$weft" train --data clicks.csv "${how[@]}" "${plain[@]}" --model deepfm --sync $sync --run-dir sync --force
     python3 -c "

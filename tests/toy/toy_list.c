@@ -2,8 +2,9 @@
  * weft_toy_beside, where TOY_BESIDE is defined, has weft's own as well. */
 #ifdef TOY_BESIDE
 #include "app/dense/dense_workload.h"
+#include "app/dense/text_workload.h"
 #include "app/gnn/gnn_workload.h"
-#define BESIDE &dense_workload, &gnn_workload,
+#define BESIDE &text_workload, &dense_workload, &gnn_workload,
 #else
 #include "app/workload/workload.h"
 #define BESIDE

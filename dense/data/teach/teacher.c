@@ -82,22 +82,27 @@ void teacher_close(teacher *t)
     *t = (teacher){.rows = 0};
 }
 
-static const float *row_of(const teacher *t, int64_t row)
+/* A header may have any number of bytes, so numbers behind it stand anywhere. */
+static float probability_of(const teacher *t, int64_t row, int64_t class)
 {
-    return (const float *)t->answers.data + row * t->classes;
+    float p;
+    memcpy(&p, (const char *)t->answers.data + (size_t)(row * t->classes + class) * sizeof p, sizeof p);
+    return p;
 }
 
 weft_status teacher_class(const teacher *t, int64_t row, int32_t *class)
 {
-    const float *p = row_of(t, row);
+    float most = 0.0F;
     *class = 0;
     for (int64_t c = 0; c < t->classes; ++c) {
-        WEFT_CHECK(p[c] >= 0.0f && p[c] <= 1.0f, WEFT_ERR_DATA,
+        const float p = probability_of(t, row, c);
+        WEFT_CHECK(p >= 0.0F && p <= 1.0F, WEFT_ERR_DATA,
                    "probabilities.npy of a teacher, row %lld, class %lld: %g is no probability", (long long)row,
-                   (long long)c, (double)p[c]);
-        *class = p[c] > p[*class] ? (int32_t)c : *class;
+                   (long long)c, (double)p);
+        *class = p > most ? (int32_t)c : *class;
+        most = p > most ? p : most;
     }
-    return p[*class] > 0.0f
+    return most > 0.0F
                ? WEFT_OK
                : weft_fail(WEFT_ERR_DATA, "probabilities.npy of a teacher, row %lld: all are 0", (long long)row);
 }
@@ -105,14 +110,17 @@ weft_status teacher_class(const teacher *t, int64_t row, int32_t *class)
 void teacher_shares(const teacher *t, int64_t row, const int32_t *class_of, double temperature, int64_t classes,
                     float *share)
 {
-    const float *p = row_of(t, row);
+    float most = 0.0F;
     double sum = 0.0;
     memset(share, 0, (size_t)classes * sizeof *share);
     for (int64_t c = 0; c < t->classes; ++c) {
-        share[class_of[c]] += p[c];
+        share[class_of[c]] += probability_of(t, row, c);
     }
     for (int64_t c = 0; c < classes; ++c) {
-        share[c] = powf(share[c], (float)(1.0 / temperature));
+        most = fmaxf(most, share[c]);
+    }
+    for (int64_t c = 0; c < classes; ++c) {
+        share[c] = powf(share[c] / most, (float)(1.0 / temperature)); /* 1 for the likeliest, however cold */
         sum += (double)share[c];
     }
     for (int64_t c = 0; c < classes; ++c) {

@@ -161,7 +161,9 @@ static int by_count(const void *left, const void *right)
 /* Words without a number go: nobody asks for them again. */
 weft_status vocabulary_choose(vocabulary *v, int64_t most)
 {
-    qsort(v->word, (size_t)v->words, sizeof *v->word, by_count);
+    if (v->words > 0) {
+        qsort(v->word, (size_t)v->words, sizeof *v->word, by_count);
+    }
     for (int i = (int)(most < v->words ? most : v->words); i < v->words; ++i) {
         weft_free(v->word[i].text);
     }

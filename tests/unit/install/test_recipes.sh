@@ -78,13 +78,13 @@ for recipe in spack eb; do
     if grep -q "not used by the project" err; then fail "$recipe: $(cat err)"; fi
     grep -q "^WEFT_TESTS:BOOL=OFF$" "$recipe/CMakeCache.txt" || fail "$recipe builds the tests"
 done
-export PREFIX=$work/prefix
+export work PREFIX=$work/prefix
 mkdir "$PREFIX"
-(cd "$source_dir" && bash -e "$work/conda.sh") >out 2>err || fail "conda: $(tail -20 out err)"
+(cd "$source_dir" && bash -e "$work/conda.sh") >out 2>err || fail "conda: $(cat out err | tail -n 20)"
 if grep -q "not used by the project" err; then fail "conda: $(cat err)"; fi
 unset WEFT_KERNELS WEFT_COMPILED
 [ -s conda-test.sh ] || fail "the conda recipe tries nothing"
-(cd "$work" && PATH=$PREFIX/bin:$PATH bash -e conda-test.sh) >out 2>err || fail "conda's tests: $(tail -20 err)"
+(cd "$work" && PATH=$PREFIX/bin:$PATH bash -e conda-test.sh) >out 2>err || fail "conda's tests: $(tail -n 20 err)"
 [ -s run/summary.json ] || fail "no training"
 while read -r path; do
     [ -e "$PREFIX/$path" ] || fail "a recipe names $path, which is not installed"

@@ -37,7 +37,7 @@ static const option_recipe_setting recipes[] = {
 static const option_foreign foreigns[] = {
     {"minibatch,mini-batch,batch-num,num-batches",
      "--batch-size B is the number of images of a step; graphs are trained in full batch"},
-    {"num-workers,workers,num-loader-workers,data-workers,prefetch-factor,pin-memory,persistent-workers,"
+    {"num-workers,num-loader-workers,data-workers,prefetch-factor,pin-memory,persistent-workers,"
      "dataloader-num-workers",
      "--loader-threads N of each rank prepare images beside the training; --threads N are those that compute, mpirun "
      "-np the ranks"},
