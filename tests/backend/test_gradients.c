@@ -1,4 +1,4 @@
-/* Every differentiable operation on rows against finite differences, and losses and convolutions that are written down. */
+/* Every differentiable operation on rows against finite differences; losses and convolutions that are written down. */
 #include "support/gradients.h"
 
 /* ---- activation ------------------------------------------------------------------------------------------------- */

@@ -88,7 +88,8 @@ static void test_long_values_are_cut(void **state)
     (void)state;
     memset(text, 'a', ESCAPED_SHORT);
     assert_string_equal(escape_short(text).text, text);
-    memcpy(text + ESCAPED_SHORT - 1, "\xc3\xa9", 2);
+    text[ESCAPED_SHORT - 1] = '\xc3';
+    text[ESCAPED_SHORT] = '\xa9';
     const escaped_text cut = escape_short(text);
     assert_memory_equal(cut.text, text, ESCAPED_SHORT - 1);
     assert_string_equal(cut.text + ESCAPED_SHORT - 1, "... (401 bytes)");
