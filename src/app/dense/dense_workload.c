@@ -9,7 +9,6 @@
 #include "app/dense/convert/convert_images.h"
 #include "app/dense/dense_job.h"
 #include "app/dense/info/info_images.h"
-#include "app/dense/text_workload.h"
 #include "app/setup/layer_setup.h"
 #include "app/setup/second_setup.h"
 #include "base/log.h"
@@ -23,13 +22,10 @@ static workload_claims dense_claims(const weft_options *options)
     /* A trained model's record says what its images were normalised by. */
     const bool trained = data[0] == '\0' && !option_is_auto(options, OPT_IMAGE_MOMENTS);
     return (workload_claims){
-        .model = dense_reads_text(options)    ? CLAIM_NO
-                 : net_is_named(model)        ? CLAIM_CERTAIN
+        .model = net_is_named(model)          ? CLAIM_CERTAIN
                  : strcmp(model, "auto") == 0 ? CLAIM_POSSIBLE
                                               : CLAIM_NO,
-        .data = dense_reads_text(options)               ? CLAIM_NO
-                : trained || image_set_looks_like(data) ? CLAIM_CERTAIN
-                                                        : CLAIM_NO,
+        .data = trained || image_set_looks_like(data) ? CLAIM_CERTAIN : CLAIM_NO,
     };
 }
 

@@ -14,7 +14,8 @@
 /* Numbers of words come as they are. */
 #define TEXT_MOMENTS "0/1"
 
-bool dense_reads_text(const weft_options *options)
+/* Returns true if the options are of a job on texts: their model reads them, or they name a column of texts. */
+static bool reads_text(const weft_options *options)
 {
     return option_text(options, OPT_TEXT_COLUMN)[0] != '\0' || option_text(options, OPT_WORDS)[0] != '\0' ||
            net_zoo_reads_text(option_text(options, OPT_MODEL));
@@ -28,7 +29,7 @@ int64_t dense_words_of(const weft_options *options)
 static workload_claims text_claims(const weft_options *options)
 {
     const char *model = option_text(options, OPT_MODEL);
-    const bool reads = dense_reads_text(options);
+    const bool reads = reads_text(options);
     const bool fits = strcmp(model, "auto") == 0 || net_is_file(model) || net_zoo_reads_text(model);
     return (workload_claims){.model = reads && fits ? CLAIM_CERTAIN : CLAIM_NO, .data = reads ? CLAIM_NAMED : CLAIM_NO};
 }
@@ -41,7 +42,7 @@ static weft_status refuse(const weft_options *o, const option_id *id, const char
     return WEFT_OK;
 }
 
-/* What is done to images has no meaning for words, and a trained model knows its words and their number. */
+/* Options of images have no meaning for words, and a trained model knows its words and their number. */
 static weft_status refuse_idle(const workload *work)
 {
     static const option_id of_images[] = {OPT_AUGMENT,       OPT_RANDOM_ERASE, OPT_MIXUP,       OPT_IMAGE_FORMAT,

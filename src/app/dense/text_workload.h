@@ -8,6 +8,3 @@
 #include "app/workload/workload.h"
 
 extern const workload_ops text_workload;
-
-/* Returns true if the options are of a job on texts: their model reads them, or they name a column of texts. */
-bool dense_reads_text(const weft_options *options);
