@@ -91,6 +91,14 @@ def enter_peers_venv():
         os.execv(VENV_PYTHON, [VENV_PYTHON] + [os.path.abspath(sys.argv[0])] + sys.argv[1:])
 
 
+def peer_arguments(parser):
+    """-> the arguments of a script that trains Weft beside another program: those of `parser`, and what all of them take."""
+    parser.add_argument("--weft", type=os.path.abspath, default=WEFT)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=2)
+    return parser.parse_args()
+
+
 def children_cpu():
     """Processor seconds of all children that have ended, all threads together."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -142,16 +142,11 @@ def train_weft(args, split, seed, folder):
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("graph", help="the .npz of scripts/convert_planetoid")
-    parser.add_argument("--weft", default=measuring.WEFT)
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--hidden", type=int, default=128)
     parser.add_argument("--embedding", type=int, default=64)
     parser.add_argument("--epochs", type=int, default=100)
     parser.add_argument("--lr", type=float, default=0.01)
-    args = parser.parse_args()
-    args.weft = os.path.abspath(args.weft)
-    return args
+    return measuring.peer_arguments(parser)
 
 
 def main():

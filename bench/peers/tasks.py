@@ -202,17 +202,12 @@ def tell(data, task, scores, label, ours, theirs):
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", help="folder of the public data sets")
-    parser.add_argument("--weft", default=measuring.WEFT)
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--hidden", type=int, default=16)
     parser.add_argument("--epochs", type=int, default=40, help="on the graph")
     parser.add_argument("--image-epochs", type=int, default=4)
     parser.add_argument("--image-lr", type=float, default=0.02)
     parser.add_argument("--batch", type=int, default=100)
-    args = parser.parse_args()
-    args.weft = os.path.abspath(args.weft)
-    return args
+    return measuring.peer_arguments(parser)
 
 
 def main():

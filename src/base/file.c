@@ -9,8 +9,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -130,19 +132,15 @@ done:
     return status;
 }
 
-static void hash_text(XXH128_hash_t hash, char hex[33])
+void file_hash_text(uint64_t high, uint64_t low, char hex[33])
 {
-    XXH128_canonical_t canonical;
-    XXH128_canonicalFromHash(&canonical, hash);
-    for (int i = 0; i < 32; i++) {
-        hex[i] = "0123456789abcdef"[canonical.digest[i / 2] >> (i % 2 == 0 ? 4 : 0) & 15];
-    }
-    hex[32] = '\0';
+    snprintf(hex, 33, "%016" PRIx64 "%016" PRIx64, high, low);
 }
 
 void file_hash(const void *data, size_t bytes, char hex[33])
 {
-    hash_text(XXH3_128bits(data, bytes), hex);
+    const XXH128_hash_t hash = XXH3_128bits(data, bytes);
+    file_hash_text(hash.high64, hash.low64, hex);
 }
 
 uint64_t file_checksum(const void *data, size_t bytes, uint64_t seed)
@@ -293,7 +291,8 @@ weft_status file_write(file_writer *writer, const void *data, size_t bytes)
 
 void file_writer_hash(const file_writer *writer, char hex[33])
 {
-    hash_text(XXH3_128bits_digest(writer->hash), hex);
+    const XXH128_hash_t hash = XXH3_128bits_digest(writer->hash);
+    file_hash_text(hash.high64, hash.low64, hex);
 }
 
 static void free_hash(file_writer *writer)

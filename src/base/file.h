@@ -101,7 +101,8 @@ weft_status file_check_output(const char *path);
 
 /* 128-bit XXH3 of bytes, as 32 hex digits + NUL. */
 void file_hash(const void *data, size_t bytes, char hex[33]);
-void file_map_hash(const file_map *map, char hex[33]); /* by pieces that are forgotten */
+void file_map_hash(const file_map *map, char hex[33]);          /* by pieces that are forgotten */
+void file_hash_text(uint64_t high, uint64_t low, char hex[33]); /* the halves of such a hash, as digits */
 
 /* 64-bit XXH3 of bytes: another number with another seed. */
 uint64_t file_checksum(const void *data, size_t bytes, uint64_t seed);

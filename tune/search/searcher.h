@@ -64,7 +64,7 @@ weft_status searcher_suggest(searcher *s, double *values, int64_t *trial);
 weft_status searcher_again(searcher *s, double *values, int64_t *trial);
 /* A trial with these values [dimensions] runs: of a replay, or of the user's own. */
 weft_status searcher_begin(searcher *s, const double *values, int64_t *trial);
-/* The same of a trial that searcher_again has chosen: of a replay. */
+/* As searcher_begin, for a trial that searcher_again chose before a replay. */
 weft_status searcher_begin_again(searcher *s, const double *values, int64_t *trial);
 /* The trial has ended. A value that is not finite is worse than every other: it diverged. */
 weft_status searcher_report(searcher *s, int64_t trial, double value);

@@ -9,7 +9,7 @@ typedef struct code_range {
     uint32_t first, last;
 } code_range;
 
-/* What is no letter beyond ASCII, in the order of codes: punctuation and signs of most scripts in use, marks that
+/* Codes beyond ASCII that are no letters, in their order: punctuation and signs of most scripts in use, marks that
  * choose or enclose a picture, emoji, and codes of private use. Rare signs, as of historic scripts, are letters. */
 static const code_range apart[] = {
     {0x80, 0xA9},       {0xAB, 0xB4},       {0xB6, 0xB9},       {0xBB, 0xBF},     {0xD7, 0xD7},     {0xF7, 0xF7},

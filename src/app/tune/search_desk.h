@@ -107,7 +107,7 @@ typedef struct search_desk {
 searcher_desc desk_searcher(const weft_options *options, int64_t trials, bool repeats);
 /* WEFT_ERR_USAGE: options contradict each other, or the space. Writes nothing. */
 weft_status desk_check(const weft_options *options, const search_space *space);
-/* What is searched: `base` names all that scores depend on beside the space, in words; text: the space's file. */
+/* The subject of a search. base: all that scores depend on beside the space, in words; text: the space's file. */
 typedef struct desk_subject {
     const char *base, *text;
 } desk_subject;

@@ -7,9 +7,7 @@
  * slots are used.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -129,7 +127,7 @@ void file_map_hash(const file_map *map, char hex[33])
         XXH3_128bits_update(state, map->data + at, bytes);
     }
     const XXH128_hash_t hash = XXH3_128bits_digest(state);
-    snprintf(hex, 33, "%016" PRIx64 "%016" PRIx64, hash.high64, hash.low64);
+    file_hash_text(hash.high64, hash.low64, hex);
     XXH3_freeState(state);
 }
 

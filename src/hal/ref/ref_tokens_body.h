@@ -14,6 +14,20 @@ typedef struct TYPED(head_place) {
     int64_t first, tokens, column, width, n;
 } TYPED(head_place);
 
+/* A head of the image that row i belongs to; x: [rows, 3 n], its queries, keys and values. */
+static TYPED(head_place)
+    TYPED(place_of)(const hal_mat *x, const hal_mat *key, int64_t tokens, int64_t heads, int64_t i, int64_t head)
+{
+    const int64_t n = x->cols / 3, width = n / heads;
+    return (TYPED(head_place)){.x = x,
+                               .key = key,
+                               .first = i / tokens * tokens,
+                               .tokens = tokens,
+                               .column = head * width,
+                               .width = width,
+                               .n = n};
+}
+
 /* Product of cells of rows i and j of x, from columns a and b on. */
 static double TYPED(head_product)(const TYPED(head_place) * h, int64_t i, int64_t a, int64_t j, int64_t b)
 {
@@ -70,16 +84,9 @@ static void TYPED(attend_row)(const TYPED(head_place) * h, int64_t i, const hal_
 
 weft_status TYPED(ref_attend_forward)(const hal_attend_forward_args *args)
 {
-    const int64_t n = args->y.cols, width = n / args->heads;
     for (int64_t i = 0; i < args->y.rows; ++i) {
         for (int64_t head = 0; head < args->heads; ++head) {
-            const TYPED(head_place) h = {.x = &args->x,
-                                         .key = &args->key,
-                                         .first = i / args->tokens * args->tokens,
-                                         .tokens = args->tokens,
-                                         .column = head * width,
-                                         .width = width,
-                                         .n = n};
+            const TYPED(head_place) h = TYPED(place_of)(&args->x, &args->key, args->tokens, args->heads, i, head);
             TYPED(attend_row)(&h, i, &args->y);
         }
     }
@@ -145,16 +152,10 @@ static void TYPED(attend_row_backward)(const TYPED(head_place) * h, const hal_ma
 
 weft_status TYPED(ref_attend_backward)(const hal_attend_backward_args *args)
 {
-    const int64_t n = args->dy.cols, width = n / args->heads;
+    const int64_t width = args->dy.cols / args->heads;
     for (int64_t i = 0; i < args->dy.rows; ++i) {
         for (int64_t head = 0; head < args->heads; ++head) {
-            const TYPED(head_place) h = {.x = &args->x,
-                                         .key = &args->key,
-                                         .first = i / args->tokens * args->tokens,
-                                         .tokens = args->tokens,
-                                         .column = head * width,
-                                         .width = width,
-                                         .n = n};
+            const TYPED(head_place) h = TYPED(place_of)(&args->x, &args->key, args->tokens, args->heads, i, head);
             for (int64_t c = 0; c < width; c += ATTEND_COLUMNS) {
                 const int64_t count = width - c < ATTEND_COLUMNS ? width - c : ATTEND_COLUMNS;
                 TYPED(attend_row_backward)(&h, &args->dy, i, c, count, &args->dx);

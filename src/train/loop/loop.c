@@ -387,7 +387,7 @@ static weft_status train_steps(loop *l, train_pass *pass, train_epoch *record)
     return WEFT_OK;
 }
 
-/* What is left of the epoch: all of it, or the steps after a checkpoint. */
+/* Trains the steps of an epoch that are left: all of them, or those after a checkpoint. */
 static weft_status train_epoch_steps(void *self, uint64_t seed, train_epoch *record)
 {
     loop *l = self;

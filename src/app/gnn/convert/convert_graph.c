@@ -45,7 +45,7 @@ static weft_status refuse_files(const weft_options *options, const char *input)
     return WEFT_OK;
 }
 
-/* What is said of edges has been done when a store was made. */
+/* Options of edges were heeded when the store was made, and its edges stay. */
 static weft_status refuse_edges(const weft_options *options, const char *input)
 {
     static const option_id ids[] = {OPT_CONVERT_WEIGHTS, OPT_SYMMETRIZE, OPT_SELF_LOOPS, OPT_VERTICES,
