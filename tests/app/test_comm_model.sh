@@ -72,12 +72,15 @@ says "^weft: node: 12.5 us, 2.5 GB/s \(from $file\)$"
 # Where ranks wait for cores, messages are as slow as whatever else needs both of them: nothing can be told.
 planted='model["timed_ranks"] = 2; model["timed"] = {name: [1e-3] * 14 for name in ("shared", "two-level")}
 model["timed"]["ring"] = [1e-9] * 14'
-if awk -v cpus="$(nproc)" '{exit !($1 < 2 * cpus)}' /proc/loadavg; then
+quiet() { awk -v cpus="$(nproc)" '{exit !($1 < 2 * cpus)}' /proc/loadavg; }
+if quiet; then
     for attempt in 1 2 3 4; do
         edit "$file" "$planted"
         train 2
         grep -q "another all-reduce is faster" err && break
     done
+fi
+if quiet && [ -n "${attempt-}" ]; then # it still is
     says "communication model not used: another all-reduce is faster here than the one that $file says is fastest; measuring again"
     says "^weft: node: .* \(measured\)$"
     grep -q '1e-09' "$file" && fail "the planted timings stay"

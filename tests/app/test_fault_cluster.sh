@@ -27,7 +27,7 @@ running() { "$cluster" status | sed -n 's/^h[0-9]* link [a-z]*, \([0-9]*\) ranks
 # Starts the job, cuts the link under it; sets `code` once all ranks have ended in time.
 cut_job() {
     rm -rf run
-    timeout 60 "$cluster" run -np 4 --per-host 2 -- "$weft" train --data synth:reddit,scale=0.003 --epochs 1000000000 \
+    timeout 120 "$cluster" run -np 4 --per-host 2 -- "$weft" train --data synth:reddit,scale=0.003 --epochs 1000000000 \
         --eval-every 0 --stall-timeout 4 --run-dir run >out 2>err &
     local job=$! cut
     for _ in $(seq 300); do
@@ -37,10 +37,10 @@ cut_job() {
     grep -q '"epoch": 3' run/metrics.jsonl || fail "the job does not train: $(cat err)"
     "$cluster" cut h2 || fail "cut"
     cut=$(date +%s%3N)
-    while [ "$(running)" != 0 ] && [ $(($(date +%s%3N) - cut)) -le 14000 ]; do
+    while [ "$(running)" != 0 ] && [ $(($(date +%s%3N) - cut)) -le 50000 ]; do
         sleep 0.2
     done
-    [ "$(running)" = 0 ] || fail "ranks run on 14 s after the cut: $("$cluster" status)"
+    [ "$(running)" = 0 ] || fail "ranks run on 50 s after the cut: $("$cluster" status)"
     echo "all ranks ended $(($(date +%s%3N) - cut)) ms after the cut, 4 s of them the stall timeout"
     wait $job
     code=$?
@@ -65,6 +65,6 @@ done
 grep -q "ranks 2, 3 of 4 do not answer" err || fail "the missing ranks are not named: $(cat err)"
 grep -q "most likely the network between the nodes is cut" err || fail "the cut is not named as the cause: $(cat err)"
 still=$(sed -n 's/.*moved for \([0-9.]*\) s.*/\1/p' err)
-# 1.2 timeouts and 2 s in all, of which 1.2 s are for telling MPI.
-awk -v still="$still" 'BEGIN {exit !(still != "" && still <= 1.2 * 4 + 0.8)}' || fail "told after '$still' s: $(cat err)"
+# 1.2 timeouts, and 3 s for a busy machine: less than one timeout for each of the two.
+awk -v still="$still" 'BEGIN {exit !(still != "" && still < 1.2 * 4 + 3)}' || fail "told after '$still' s: $(cat err)"
 [ "$(grep -c '^weft: error' err)" -eq 1 ] || fail "more than one cause: $(cat err)"

@@ -79,8 +79,8 @@ in_gone report.html "$weft" report "$work/run" "$work/run"
 cd "$work" || exit 1
 
 # Found before the work: neither graph is generated (the second would take minutes and more memory than there is).
-refused 74 missing/x "mkdir -p missing" timeout 5 "$weft" convert synth:products,scale=20 --out missing/x
-refused 2 store "exists already" timeout 5 "$weft" convert synth:products,scale=20 --out store
+refused 74 missing/x "mkdir -p missing" "$weft" convert synth:products,scale=20 --out missing/x
+refused 2 store "exists already" "$weft" convert synth:products,scale=20 --out store
 
 # The run folder goes while the job runs: what is to be written at its end is an output too.
 "$weft" train --data store --epochs 1000000 --max-hours 0.001 --threads 1 --run-dir lost --eval-every 0 >out 2>tell &

@@ -8,7 +8,7 @@ source_dir=$2
 need mpirun
 export TESTCLUSTER=t$(($$ % 1000)) # others may run this test, too
 cluster=$source_dir/scripts/testcluster
-launch() { timeout 30 "$cluster" run "$@"; }
+launch() { timeout 100 "$cluster" run "$@"; }
 work=$(mktemp -d -p /tmp) # the hosts of scripts/testcluster have a /dev/shm of their own
 export TMPDIR=$work
 job=

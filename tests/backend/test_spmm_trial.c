@@ -7,7 +7,6 @@
 #include <math.h>
 
 #include "backend/spmm_graphs.h"
-#include "base/clock.h"
 #include "hal/cpu/sparse/spmm_trial.h"
 
 /* The choice is a function of the figures alone; what is expected wins when it is as good, and where nothing was
@@ -152,23 +151,18 @@ static void test_narrow(void **state)
     weft_hal_close(hal);
 }
 
-static double seconds_of_form(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, const float *x, float *out,
-                              int64_t d, hal_spmm_form *became)
+/* The form that it became; its sums are in out. */
+static hal_spmm_form sum_by_form(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, const float *x, float *out,
+                                 int64_t d)
 {
     hal_spmm *spmm = NULL;
-    double best = 0.0;
     ASSERT_OK(hal->sparse.spmm_create(hal, csr, form, d, &spmm));
-    *became = hal->sparse.spmm_info(hal, spmm).form;
+    const hal_spmm_form became = hal->sparse.spmm_info(hal, spmm).form;
     const flat_args args = {
         .dtype = WEFT_DTYPE_F32, .rows = csr->rows, .cols = csr->cols, .d = d, .x = x, .ldx = d, .out = out, .ldo = d};
-    for (int i = 0; i < 5; i++) {
-        const double started = clock_seconds();
-        ASSERT_OK(run_flat(hal, spmm, &args));
-        const double seconds = clock_seconds() - started;
-        best = i == 0 || seconds < best ? seconds : best;
-    }
+    ASSERT_OK(run_flat(hal, spmm, &args));
     hal->sparse.spmm_destroy(hal, spmm);
-    return best;
+    return became;
 }
 
 /* Without a sample of its own, tiles are run whole where lists are, and those stay where they are near the quickest. */
@@ -188,8 +182,8 @@ static void check_tiles_follow_lists(weft_hal *hal, const hal_csr *csr)
     hal_spmm_trial_end(hal, &timed);
 }
 
-/* Matrices that are tried whole (3e5 edges) and by samples first (9e6): what auto takes sums rightly, leaks nothing,
- * and is never far behind the best form - twice, because other programs share the machine. */
+/* Matrices that are tried whole (3e5 edges) and by samples first (9e6): what auto takes is a form, sums rightly and leaks nothing.
+ * That it is the quickest is a function of the seconds, above; whether those are right, no busy machine can tell. */
 static void test_trial(void **state)
 {
     (void)state;
@@ -209,19 +203,11 @@ static void test_trial(void **state)
         float *x = random_floats((size_t)COLS * D);
         float *out = random_floats((size_t)ROWS * D);
         const uint64_t live = weft_mem_usage_total().current_bytes;
-        double best = 0.0;
-        double taken = 0.0;
-        hal_spmm_form became = HAL_SPMM_AUTO;
-        for (int attempt = 0; attempt < 4 && (attempt == 0 || taken > 2.0 * best); attempt++) {
-            for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; form++) {
-                const double seconds = seconds_of_form(hal, &csr, (hal_spmm_form)form, x, out, D, &became);
-                assert_int_equal(became, form);
-                best = form == HAL_SPMM_ROWS || seconds < best ? seconds : best;
-            }
-            taken = seconds_of_form(hal, &csr, HAL_SPMM_AUTO, x, out, D, &became);
-            assert_int_not_equal(became, HAL_SPMM_AUTO);
+        for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; form++) {
+            assert_int_equal(sum_by_form(hal, &csr, (hal_spmm_form)form, x, out, D), form);
         }
-        assert_true(taken <= 2.0 * best);
+        memset(out, 0xff, sizeof(float) * ROWS * D);
+        assert_int_not_equal(sum_by_form(hal, &csr, HAL_SPMM_AUTO, x, out, D), HAL_SPMM_AUTO);
         if (c == 1) {
             check_tiles_follow_lists(hal, &csr);
         }

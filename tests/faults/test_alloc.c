@@ -19,7 +19,7 @@
 enum {
     VERTICES = 500,
     MOST_ARGUMENTS = 20,
-    PATIENCE_S = 20,
+    PATIENCE_S = 100,
     SHARE = 100 /* failing runs of a command unless WEFT_LONG */
 };
 

@@ -14,7 +14,7 @@
 enum {
     CLASSES = 3,
     EPOCHS = 3,
-    PATIENCE_S = 20,
+    PATIENCE_S = 100,
     STALL_S = 10,
     SHARE = 25 /* failing runs of a case unless WEFT_LONG */
 };

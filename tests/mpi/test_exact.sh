@@ -91,7 +91,7 @@ for row in "gin" "gin --gin-eps learned" "sgc --layers 3" "sage --layers 4 --res
     name=$model-more-${options// /}
     # shellcheck disable=SC2086
     run "$name-1" 1 random "$model" $options
-    for place in "libra 2" "edgecut 3" "metis 4" "random 8"; do
+    for place in "libra 2" "edgecut 3" "metis 4" "random 5"; do
         read -r method count <<<"$place"
         # shellcheck disable=SC2086
         run "$name-$count" "$count" "$method" "$model" $options
@@ -100,7 +100,7 @@ for row in "gin" "gin --gin-eps learned" "sgc --layers 3" "sage --layers 4 --res
 done
 # Maxima over split vertices: who won is decided over all parts.
 run max-1 1 random sage --aggregator max
-for place in "libra 2" "edgecut 3" "metis 4" "expand 2" "random 8"; do
+for place in "libra 2" "edgecut 3" "metis 4" "expand 2" "random 5"; do
     read -r method count <<<"$place"
     run "max-$method" "$count" "$method" sage --aggregator max
     compare max-1 "max-$method" "$count"
@@ -122,7 +122,7 @@ for model in sage gcn gin sgc; do
     run "$model-weighted-1" 1 random "$model"
     # Sums of gin and sgc are those of sage and gcn.
     places=("edgecut 3 --halo-overlap on" "metis 4")
-    case $model in sage | gcn) places+=("libra 2" "random 8") ;; esac
+    case $model in sage | gcn) places+=("libra 2" "random 5") ;; esac
     for place in "${places[@]}"; do
         read -r method count options <<<"$place"
         # shellcheck disable=SC2086
@@ -144,7 +144,7 @@ epochs=20
 settings=(--hidden 4 "${plain[@]:2}" --heads 4 --out-heads 2 --attn-dropout 0.4)
 for model in gat gatv2; do
     run "$model-1" 1 random "$model"
-    for place in "libra 2" "random 3" "libra 4" "metis 4" "random 8"; do
+    for place in "libra 2" "random 3" "libra 4" "metis 4" "random 5"; do
         read -r method count <<<"$place"
         run "$model-$method-$count" "$count" "$method" "$model"
         compare "$model-1" "$model-$method-$count" "$count"

@@ -1,5 +1,5 @@
 /* What holds for all modes with local updates, over MPI.
- * ranks: 1 2 3 4 5 */
+ * ranks: 1 2 3 5 */
 #include "support/comm_run.h"
 #include "support/sync_relaxed_cases.h"
 

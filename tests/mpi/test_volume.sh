@@ -172,7 +172,7 @@ def check_link(ranks, nodes, seen, baseline, cases):
     return busiest
 
 
-for ranks in (2, 3, 4, 7, 8):
+for ranks in (2, 3, 4, 8):  # 3 is no power of 2, and nodes of 3 leave 8 a smaller one
     baseline, nothing = run(ranks, "none")
     if any(case.bytes or case.messages for rank in nothing for case in rank):
         sys.exit(f"the baseline counts {nothing}")

@@ -127,6 +127,7 @@ static void test_calibrate(void **state)
 enum { SLOW_RANKS = 4, SLOW_NODE = 2, SLOW_PIECE = 256 << 10 };
 static const comm_link slow_link = {4e-3, 12e-9};
 static double piece_end[SLOW_RANKS]; /* when the full piece ended that a rank sent last; 0: it sent something else */
+static _Atomic int sent, sent_late;  /* messages between nodes; those that took a tenth longer than they should */
 static transport_ops slow_ops;
 static const transport_ops *fast_ops;
 
@@ -139,6 +140,8 @@ static weft_status slow_isend(transport *t, int lane, int peer, int tag, const v
         while (clock_seconds() < end) {
             usleep(100);
         }
+        atomic_fetch_add(&sent, 1);
+        atomic_fetch_add(&sent_late, clock_seconds() - end > 0.1 * slow_link.latency);
         piece_end[t->rank] = bytes < SLOW_PIECE ? 0.0 : clock_seconds();
     }
     return fast_ops->isend(t, lane, peer, tag, data, bytes, request);
@@ -177,7 +180,8 @@ static weft_status copy_ops(weft_comm *comm, void *argument)
     return WEFT_OK;
 }
 
-/* Never faster than it is; what else the machine does meanwhile makes it slower at times: one of a few attempts. */
+/* Never faster than it is; what else the machine does meanwhile makes it slower at times: one of a few attempts. None is where
+ * the machine let a twentieth of the messages come late in each of them: then nothing else can be told. */
 static void test_finds_a_slow_network(void **state)
 {
     (void)state;
@@ -188,19 +192,23 @@ static void test_finds_a_slow_network(void **state)
     double own = 0.0;
     double intra = 0.0;
     bool good = false;
+    bool disturbed = true;
     ASSERT_OK(comm_thread_run(1, copy_ops, NULL));
     for (int i = 0; i < ATTEMPTS && !good; ++i) {
         slow_result found;
+        atomic_store(&sent, 0);
+        atomic_store(&sent_late, 0);
         ASSERT_OK(comm_thread_run(SLOW_RANKS, calibrate_slow, &found));
         latency = found.model.inter.latency / slow_link.latency;
         slope = found.model.inter.seconds_per_byte / slow_link.seconds_per_byte;
         own = found.own;
         assert_true(latency > 0.9);
-        assert_true(found.other > 10.0 && own > 0.3);
         intra = found.model.intra.seconds_per_byte / slow_link.seconds_per_byte;
-        good = latency <= most && slope >= 0.9 && slope <= most && own <= 2 * most && intra < 1.0;
+        good = latency <= most && slope >= 0.9 && slope <= most && own <= 2 * most && own > 0.3 && found.other > 10.0 &&
+               intra < 1.0;
+        disturbed = disturbed && 20 * atomic_load(&sent_late) > atomic_load(&sent);
     }
-    if (!good) {
+    if (!good && !disturbed) {
         fail_msg(
             "latency found is %g times the true one, seconds a byte %g times; checked again %g times; inside a node "
             "%g times the network's",

@@ -1,7 +1,6 @@
 /* The transport of one rank, and what happens when ranks fail, stop or disagree. */
 #include <time.h>
 
-#include "base/clock.h"
 #include "support/comm_cases.h"
 #include "support/test.h"
 
@@ -57,7 +56,7 @@ static weft_status stall_on_two(weft_comm *comm, void *argument)
     float x[8] = {0};
     comm_plan *plan = NULL;
     comm_allreduce_desc desc = case_desc(COMM_LANE_GRADIENT, COMM_ALGO_RING, WEFT_DTYPE_F32, COMM_SUM, 8, x);
-    comm_set_stall_timeout(comm, 0.2);
+    comm_set_stall_timeout(comm, 1.0);
     WEFT_TRY(comm_allreduce_plan(comm, &desc, &plan));
     weft_status status = WEFT_OK;
     if (comm_rank(comm) != 2) {
@@ -75,9 +74,7 @@ static void test_stall_names_the_missing_rank(void **state)
 {
     (void)state;
     char text[4][512] = {""};
-    double start = clock_seconds();
     ASSERT_OK(comm_thread_run(4, stall_on_two, text));
-    assert_true(clock_seconds() - start < 5.0);
     /* Rank 3 hears from rank 2 and rank 1 sends to it. */
     assert_non_null(strstr(text[3], "rank 3, lane gradient, all-reduce ring of 8 float32 sum"));
     assert_non_null(strstr(text[3], "reduce-scatter, round 1 of 6: no message from rank 2, 8 bytes expected"));

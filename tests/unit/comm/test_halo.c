@@ -46,7 +46,7 @@ static weft_status exchange(comm_halo *halo, halo_direction direction, float *x)
 /* Rank 2, which has replicas of 0 and 3 alone, never comes: they name it. */
 static weft_status stall_on_two(weft_comm *comm, comm_halo *halo, float *x, halo_failure *failure)
 {
-    comm_set_stall_timeout(comm, 0.2);
+    comm_set_stall_timeout(comm, 1.0);
     if (comm_rank(comm) != 2) {
         weft_status status = exchange(halo, HALO_REVERSE, x);
         snprintf(failure->text[comm_rank(comm)], TEXT_BYTES, "%s", weft_error_message());

@@ -1,7 +1,6 @@
 /* What a stalled job says of its cause, from figures; and that ranks which began to wait later come to the inquest. */
 #include <time.h>
 
-#include "base/clock.h"
 #include "comm/core/comm_internal.h"
 #include "comm/core/inquest.h"
 #include "support/comm_cases.h"
@@ -73,7 +72,8 @@ static void test_short_text(void **state)
 }
 
 /* ---- the call -------------------------------------------------------------------------------------------- */
-#define LIMIT 1.5
+#define LIMIT    1.5
+#define PATIENCE 60.0 /* a rank with this limit gives up in time only if it is called, and listens for 3 s */
 
 static void nap(double seconds)
 {
@@ -81,7 +81,8 @@ static void nap(double seconds)
     nanosleep(&pause, NULL);
 }
 
-/* Rank 0 waits from the start, rank 2 from half the limit on, rank 1 comes to the inquest only. */
+/* Rank 0 waits from the start and gives up, rank 2, which would wait for long, from half that limit on until it is called, rank 1
+ * comes to the inquest only. */
 static weft_status late_waiter(weft_comm *comm, void *argument)
 {
     comm_inquest *result = argument; /* [3] */
@@ -89,25 +90,23 @@ static weft_status late_waiter(weft_comm *comm, void *argument)
     int rank = comm_rank(comm);
     comm_plan *plan = NULL;
     comm_allreduce_desc desc = case_desc(COMM_LANE_GRADIENT, COMM_ALGO_RING, WEFT_DTYPE_F32, COMM_SUM, 8, x);
-    comm_set_stall_timeout(comm, 60.0);
+    comm_set_stall_timeout(comm, PATIENCE);
     WEFT_TRY(comm_allreduce_plan(comm, &desc, &plan));
     WEFT_TRY(comm_barrier(comm));
-    comm_set_stall_timeout(comm, LIMIT);
-    double start = clock_seconds();
     if (rank == 1) {
         nap(1.1 * LIMIT);
         comm_hold_inquest(comm, "here", "elsewhere", &result[rank]);
     } else {
+        comm_set_stall_timeout(comm, rank == 0 ? LIMIT : PATIENCE);
         nap(rank == 2 ? 0.5 * LIMIT : 0.0);
         weft_status status = comm_post(plan);
         status = status == WEFT_OK ? comm_wait(plan) : status;
-        double took = clock_seconds() - start;
         CASE_CHECK(status == WEFT_ERR_STALL, "rank %d: %s", rank, weft_status_name(status));
         CASE_CHECK(rank == 0 || strstr(weft_error_message(), "and another rank gave up") != NULL, "rank %d: %s", rank,
                    weft_error_message());
-        CASE_CHECK(rank == 0 || took < 1.45 * LIMIT, "rank 2 waits for %.2f s, as if nobody called", took);
         char place[256];
         snprintf(place, sizeof place, "%s", weft_error_message());
+        comm_set_stall_timeout(comm, PATIENCE);
         comm_hold_inquest(comm, "here", place, &result[rank]);
     }
     comm_plan_destroy(plan);

@@ -9,7 +9,7 @@ static weft_status stall_on_two(weft_comm *comm, void *argument)
     char *text = argument;
     comm_pair *pair = NULL;
     int count = 0;
-    comm_set_stall_timeout(comm, 0.2);
+    comm_set_stall_timeout(comm, 1.0);
     if (comm_rank(comm) != 2) {
         const weft_status status = comm_measure_pairs(comm, &pair, &count);
         snprintf(text + (ptrdiff_t)comm_rank(comm) * 512, 512, "%s", weft_error_message());

@@ -12,7 +12,7 @@ static weft_status stall_on_two(weft_comm *comm, void *argument)
     float x[3000] = {0};
     comm_plan *plan = NULL;
     comm_allreduce_desc desc = case_desc(COMM_LANE_GRADIENT, COMM_ALGO_SHARED, WEFT_DTYPE_F32, COMM_SUM, 3000, x);
-    comm_set_stall_timeout(comm, 0.2);
+    comm_set_stall_timeout(comm, 1.0);
     WEFT_TRY(comm_allreduce_plan(comm, &desc, &plan));
     if (comm_rank(comm) != 2) {
         weft_status status = comm_post(plan);

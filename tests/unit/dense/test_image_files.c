@@ -247,7 +247,7 @@ static weft_status open_only(weft_comm *comm, void *argument)
 {
     const open_case *wanted = argument;
     image_set *set = NULL;
-    comm_set_stall_timeout(comm, 20);
+    comm_set_stall_timeout(comm, 100.0);
     weft_status status = image_set_open(comm, wanted->path, wanted->options, &set);
     image_set_close(set);
     return status;

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -388,7 +389,11 @@ static void test_a_killed_writer_leaves_closed_blocks(void **state)
         add(w, 0, 100000000, 3, true);
         _exit(2);
     }
-    usleep(200000);
+    struct stat written = {.st_size = 0};
+    for (int i = 0; i < 60000 && written.st_size < 64 * FOCUS_BLOCK_ITEMS; i++) { /* some blocks */
+        usleep(1000);
+        (void)stat(path, &written);
+    }
     assert_int_equal(kill(child, SIGKILL), 0);
     int code;
     assert_int_equal(waitpid(child, &code, 0), child);

@@ -13,7 +13,7 @@
 #include "support/graphs.h"
 #include "support/test.h"
 
-enum { VERTICES = 300, EDGES = 1500, MOST_WIDTH = 70, PATIENCE_S = 20 };
+enum { VERTICES = 300, EDGES = 1500, MOST_WIDTH = 70, PATIENCE_S = 100 };
 
 typedef struct setting {
     const test_graph *graph;

@@ -108,7 +108,7 @@ static weft_status run_rank(weft_comm *comm, void *argument)
     here.table = argument;
     here.rank = comm_rank(comm);
     here.tries = 0;
-    comm_set_stall_timeout(comm, 20);
+    comm_set_stall_timeout(comm, 100.0);
     WEFT_TRY(comm_agree(comm, weft_hal_open("cpu", 1, &hal)));
     hal->sparse.spmm_try = fake_try;
     weft_status status = create_roles(comm, hal, argument);
@@ -211,7 +211,7 @@ static weft_status create_aggregator(weft_comm *comm, void *argument)
     weft_part part = {0};
     gnn_aggregator a = {.hal = NULL};
     here.rank = comm_rank(comm);
-    comm_set_stall_timeout(comm, 20);
+    comm_set_stall_timeout(comm, 100.0);
     weft_status status = weft_hal_open("cpu", 1, &hal);
     status = status == WEFT_OK ? part_extract(&d->graph.graph, &d->partition, here.rank, NULL, PART_SHARED_FIRST, &part)
                                : status;

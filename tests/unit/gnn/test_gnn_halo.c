@@ -101,7 +101,7 @@ static weft_status run_rank(weft_comm *comm, void *argument)
     setting *s = argument;
     weft_hal *hal = NULL;
     weft_part part = {0};
-    comm_set_stall_timeout(comm, 20.0);
+    comm_set_stall_timeout(comm, 100.0);
     weft_status status = weft_hal_open(test_device(s->backend), 1, &hal);
     status = status == WEFT_OK
                  ? part_extract(&s->graph->graph, &s->partition, comm_rank(comm), NULL, PART_SHARED_FIRST, &part)
@@ -439,7 +439,7 @@ static weft_status run_drawing_rank(weft_comm *comm, void *argument)
     drawn *d = argument;
     weft_hal *hal = NULL;
     weft_part part = {0};
-    comm_set_stall_timeout(comm, 20.0);
+    comm_set_stall_timeout(comm, 100.0);
     weft_status status = weft_hal_open(test_device(d->s.backend), 1, &hal);
     status = status == WEFT_OK
                  ? part_extract(&d->s.graph->graph, &d->s.partition, comm_rank(comm), NULL, PART_SHARED_FIRST, &part)

@@ -14,7 +14,7 @@
 #include "support/graphs.h"
 #include "support/test.h"
 
-enum { POSTS = 260, USERS = 60, WIDTH = 70, PATIENCE_S = 20 };
+enum { POSTS = 260, USERS = 60, WIDTH = 70, PATIENCE_S = 100 };
 
 typedef struct setting {
     const test_graph *graph;

@@ -3,7 +3,7 @@
  * partition_compute makes; of several the pieces are a valid partition whose figures are those that partition_measure
  * tells, balanced, the same in every run, and about as good; damaged graphs and requests that cannot be met fail on all
  * ranks alike. room: gnn
- * trees: release asan
+ * trees: asan
  */
 #include "base/log.h"
 #include "gnn/team_talk.h"
