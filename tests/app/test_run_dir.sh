@@ -73,7 +73,7 @@ both() {
     while kill -0 "$first" 2>/dev/null && kill -0 "$second" 2>/dev/null; do
         sleep 0.1
         tries=$((tries + 1))
-        [ "$tries" -lt 300 ] || fail "$name: two jobs train in one folder"
+        [ "$tries" -lt 1000 ] || fail "$name: two jobs train in one folder"
     done
     if kill -0 "$first" 2>/dev/null; then living=1 refused=2; else living=2 refused=1; fi
     code_of "$([ $refused -eq 1 ] && echo "$first" || echo "$second")"
