@@ -285,6 +285,26 @@ static weft_status sum_gradients(embed_group *t, const float *dpooled, int64_t l
     return WEFT_OK;
 }
 
+/* The gradient over the sums of a group's bags. */
+typedef struct pooled_gradient {
+    const embed_group *group;
+    const float *dpooled;
+    int64_t ld;
+} pooled_gradient;
+
+static void gradients_of_rows(const void *context, int64_t first, int64_t last, float *out)
+{
+    const pooled_gradient *of = context;
+    const embed_group *t = of->group;
+    pool_some_gradients(&t->index, t->desc.fields, of->dpooled, of->ld, t->stride, first, last, out);
+}
+
+/* Returns true if this rank owns all keys of the batch, and their gradients are nothing but sums over bags. */
+static bool updates_own_rows(const embed_group *t)
+{
+    return comm_size(t->comm) == 1 && !t->desc.squares && t->stride <= ROW_GRADIENTS;
+}
+
 weft_status embed_group_backward(embed_group *t, const float *dpooled, int64_t ld, double rate)
 {
     if (t->desc.mode == EMBED_DES) {
@@ -292,6 +312,11 @@ weft_status embed_group_backward(embed_group *t, const float *dpooled, int64_t l
     }
     if (t->desc.mode == EMBED_COLUMNS) {
         return embed_split_backward(t, dpooled, ld, rate);
+    }
+    if (updates_own_rows(t)) {
+        row_store_update_by(t->store, t->row, t->owned, gradients_of_rows,
+                            &(pooled_gradient){.group = t, .dpooled = dpooled, .ld = ld}, rate);
+        return WEFT_OK;
     }
     WEFT_TRY(embed_group_ahead_rows(t));
     WEFT_TRY(comm_agree(t->comm, sum_gradients(t, dpooled, ld)));

@@ -17,7 +17,7 @@ typedef struct pool_kernels {
      * that of its field and sample. */
     void (*rows)(const pool_source *source, const int64_t *at, const int32_t *place, int64_t first, int64_t last,
                  float *out, int64_t out_ld);
-    /* out[i] = sum of weight[p] * bag bag[p], at[i] <= p < at[i + 1], for keys first <= i < last. */
+    /* out[i - first] = sum of weight[p] * bag bag[p], at[i] <= p < at[i + 1], for keys first <= i < last. */
     void (*gradients)(const pool_source *source, const int64_t *at, const int32_t *bag, int64_t first, int64_t last,
                       float *out, int64_t out_ld);
 } pool_kernels;

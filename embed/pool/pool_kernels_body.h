@@ -114,7 +114,7 @@ static void gradients_of_keys(const pool_source *source, const int64_t *at, cons
                               int64_t last, float *out, int64_t out_ld)
 {
     for (int64_t i = first; i < last; ++i) {
-        float *to = out + i * out_ld;
+        float *to = out + (i - first) * out_ld;
         SUM_LIST(bag_of, bag, at[i], at[i + 1], at[last], to);
     }
 }

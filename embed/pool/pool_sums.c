@@ -28,20 +28,33 @@ void pool_rows(const bag_index *index, const embed_bags *bags, const float *valu
     }
 }
 
+static pool_source bags_of(const bag_index *index, int fields, const float *dpooled, int64_t ld, int stride)
+{
+    return (pool_source){.from = dpooled,
+                         .ld = ld,
+                         .fields = fields,
+                         .stride = stride,
+                         .weight = index->weighted ? index->weight : NULL};
+}
+
+void pool_some_gradients(const bag_index *index, int fields, const float *dpooled, int64_t ld, int stride,
+                         int64_t first, int64_t last, float *gradient)
+{
+    const pool_source source = bags_of(index, fields, dpooled, ld, stride);
+    kernels()->gradients(&source, index->at, index->bag, first, last, gradient, stride);
+}
+
 void pool_gradients(const bag_index *index, int fields, const float *dpooled, int64_t ld, int stride, float *gradient,
                     int64_t gradient_ld)
 {
-    const pool_source source = {.from = dpooled,
-                                .ld = ld,
-                                .fields = fields,
-                                .stride = stride,
-                                .weight = index->weighted ? index->weight : NULL};
+    const pool_source source = bags_of(index, fields, dpooled, ld, stride);
     const pool_kernels *k = kernels();
 #pragma omp parallel num_threads(split_threads(index->positions *stride, omp_get_max_threads()))
     {
         const int t = omp_get_thread_num(), threads = omp_get_num_threads();
-        k->gradients(&source, index->at, index->bag, split_rows(index->at, index->distinct, t, threads),
-                     split_rows(index->at, index->distinct, t + 1, threads), gradient, gradient_ld);
+        const int64_t first = split_rows(index->at, index->distinct, t, threads);
+        const int64_t last = split_rows(index->at, index->distinct, t + 1, threads);
+        k->gradients(&source, index->at, index->bag, first, last, gradient + first * gradient_ld, gradient_ld);
     }
 }
 

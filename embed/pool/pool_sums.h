@@ -20,6 +20,9 @@ void pool_rows(const bag_index *index, const embed_bags *bags, const float *valu
  * [samples, fields * stride] (ld) over the bags that hold it, as often as they hold it. */
 void pool_gradients(const bag_index *index, int fields, const float *dpooled, int64_t ld, int stride, float *gradient,
                     int64_t gradient_ld);
+/* The same of keys [first, last) alone, by the thread that calls it. gradient [last - first, stride]. */
+void pool_some_gradients(const bag_index *index, int fields, const float *dpooled, int64_t ld, int stride,
+                         int64_t first, int64_t last, float *gradient);
 
 /* [out] total: [samples] with leading dimension ld, of each the sum of weight^2 * square[place] over the keys of all
  * its bags. square: [distinct] with leading dimension square_ld. */

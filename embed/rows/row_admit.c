@@ -35,37 +35,43 @@ static bool fits(const row_store *store, int64_t bytes)
     return store->desc.memory_most == 0 || bytes <= store->desc.memory_most;
 }
 
-/* Slots for stripes that are too small: of the series, or an eighth more where memory is short. */
-static void plan_slots(const row_store *store, const row_wants *wants, int64_t capacity[ROW_STRIPES], bool *enough)
+/* Keys that the fullest stripe of group g is to hold. */
+static int64_t keys_of_group(const row_store *store, const row_wants *wants, int g)
 {
-    const int64_t slot = (int64_t)sizeof(row_slot);
-    int64_t bytes = row_store_held(store), twice = 0; /* after growth; and of stripes that exist twice meanwhile */
-    for (int s = 0; s < ROW_STRIPES; ++s) {
-        const row_stripe *stripe = &store->index.stripe[s];
-        const int64_t need = stripe->used + wants->slots[s];
-        twice = s % ROW_GROW_TOGETHER == 0 ? 0 : twice;
-        capacity[s] = 0;
-        if (need <= row_stripe_limit(stripe->capacity)) {
+    int64_t most = 0;
+    for (int s = g * ROW_GROW_TOGETHER; s < (g + 1) * ROW_GROW_TOGETHER; ++s) {
+        most = larger(most, store->index.stripe[s].used + wants->slots[s]);
+    }
+    return most;
+}
+
+/* Slots for stripes of groups that are too small: of the series, or an eighth more where memory is short. */
+static void plan_slots(const row_store *store, const row_wants *wants, int64_t capacity[ROW_GROUPS], bool *enough)
+{
+    const int64_t slot = ROW_GROW_TOGETHER * (int64_t)sizeof(row_slot); /* of each stripe of a group */
+    int64_t bytes = row_store_held(store);
+    for (int g = 0; g < ROW_GROUPS; ++g) {
+        const int64_t now = store->index.stripe[g * ROW_GROW_TOGETHER].capacity, need = keys_of_group(store, wants, g);
+        capacity[g] = 0;
+        if (need <= row_stripe_limit(now)) {
             continue;
         }
-        const int64_t usual = row_stripe_more(stripe->capacity, need),
-                      least = larger(stripe->capacity + stripe->capacity / 8, (need / 7 + 1) * 10);
-        for (int short_of = 0; short_of < 2 && capacity[s] == 0; ++short_of) {
+        const int64_t usual = row_stripe_more(now, need), least = larger(now + now / 8, (need / 7 + 1) * 10);
+        for (int short_of = 0; short_of < 2 && capacity[g] == 0; ++short_of) {
             const int64_t slots = short_of ? smaller(least, usual) : usual;
-            if (fits(store, bytes + slots * slot + twice)) {
-                capacity[s] = slots;
-                bytes += (slots - stripe->capacity) * slot;
-                twice += stripe->capacity * slot;
+            if (fits(store, bytes + slots * slot)) { /* the group exists twice while it grows */
+                capacity[g] = slots;
+                bytes += (slots - now) * slot;
             }
         }
-        *enough = *enough && capacity[s] > 0;
+        *enough = *enough && capacity[g] > 0;
     }
 }
 
 weft_status row_store_make_room(row_store *store, const row_wants *wants, bool *enough)
 {
     row_slabs *slabs = &store->slabs;
-    int64_t capacity[ROW_STRIPES];
+    int64_t capacity[ROW_GROUPS];
     *enough = true;
     while (slabs->capacity - slabs->rows < wants->rows && *enough) {
         *enough = fits(store, row_store_held(store) + row_slabs_next_bytes(slabs));

@@ -12,9 +12,11 @@
 #include "base/philox.h"
 #include "embed/rows/row_kernels.h"
 
-enum { AHEAD = 12, PIECE = 64, LINE = 64, LINES_MOST = 8 };
+enum { AHEAD = 32, PIECE = 64, LINE = 64, LINES_MOST = 8 };
 
-static inline void prefetch_column(const row_slabs *slabs, int column, int64_t row)
+/* write: the processor that asks will change the row, so that no other one keeps a copy; a constant. */
+static inline __attribute__((always_inline)) void prefetch_column(const row_slabs *slabs, int column, int64_t row,
+                                                                  const int write)
 {
     const int64_t bytes = smaller(slabs->row_bytes[column], LINES_MOST * LINE);
     if (bytes == 0) {
@@ -22,9 +24,9 @@ static inline void prefetch_column(const row_slabs *slabs, int column, int64_t r
     }
     const char *start = row_at(slabs, column, row);
     for (int64_t at = 0; at < bytes; at += LINE) {
-        __builtin_prefetch(start + at);
+        __builtin_prefetch(start + at, write);
     }
-    __builtin_prefetch(start + bytes - 1);
+    __builtin_prefetch(start + bytes - 1, write);
 }
 
 static void read_rows(const row_rule *rule, const row_slabs *slabs, const int64_t *row, int64_t n, float *out,
@@ -33,7 +35,7 @@ static void read_rows(const row_rule *rule, const row_slabs *slabs, const int64_
     const int64_t stride = rule->stride;
     for (int64_t i = 0; i < n; ++i) {
         if (i + AHEAD < n && row[i + AHEAD] >= 0) {
-            prefetch_column(slabs, ROW_NUMBERS, row[i + AHEAD]);
+            prefetch_column(slabs, ROW_NUMBERS, row[i + AHEAD], 0);
         }
         float *restrict to = out + i * ld;
         if (row[i] < 0) {
@@ -204,14 +206,14 @@ static inline void update_halves(const row_rule *rule, const row_scalars *scalar
     }
 }
 
-static void update_rows(const row_rule *rule, const row_slabs *slabs, const int64_t *row, int64_t n,
+static void update_rows(const row_rule *rule, const row_slabs *slabs, const int64_t *row, int64_t n, int64_t known,
                         const float *gradient, int64_t ld)
 {
     float no_state[1];
     for (int64_t i = 0; i < n; ++i) {
-        if (i + AHEAD < n && row[i + AHEAD] >= 0) {
+        if (i + AHEAD < known && row[i + AHEAD] >= 0) {
             for (int c = 0; c < ROW_COLUMNS; ++c) {
-                prefetch_column(slabs, c, row[i + AHEAD]);
+                prefetch_column(slabs, c, row[i + AHEAD], 1);
             }
         }
         if (row[i] < 0) {

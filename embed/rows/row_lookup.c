@@ -11,22 +11,30 @@
 
 enum { SLOTS_LEAST = 20, SLOTS_MANY = 1 << 12 };
 
+/* Empty stripes of so many slots. */
+static weft_status make_group(int64_t capacity, row_slot **block, row_stripe stripe[ROW_GROW_TOGETHER])
+{
+    WEFT_TRY(WEFT_NEW_ZERO(block, ROW_GROW_TOGETHER * capacity, WEFT_MEM_ROWS));
+    for (int i = 0; i < ROW_GROW_TOGETHER; ++i) {
+        stripe[i] = (row_stripe){.slot = *block + i * capacity, .capacity = capacity};
+    }
+    return WEFT_OK;
+}
+
 weft_status row_lookup_open(uint64_t seed, row_lookup *index)
 {
     const philox_block block = philox4x32(philox_counter(0, 0, WEFT_RNG_ROWS, 0), seed);
     *index = (row_lookup){.secret = (uint64_t)block.word[0] << 32 | block.word[1]};
-    for (int s = 0; s < ROW_STRIPES; ++s) {
-        row_stripe *stripe = &index->stripe[s];
-        WEFT_TRY(WEFT_NEW_ZERO(&stripe->slot, SLOTS_LEAST, WEFT_MEM_ROWS));
-        stripe->capacity = SLOTS_LEAST;
+    for (int g = 0; g < ROW_GROUPS; ++g) {
+        WEFT_TRY(make_group(SLOTS_LEAST, &index->group[g], &index->stripe[g * ROW_GROW_TOGETHER]));
     }
     return WEFT_OK;
 }
 
 void row_lookup_close(row_lookup *index)
 {
-    for (int s = 0; s < ROW_STRIPES; ++s) {
-        weft_free(index->stripe[s].slot);
+    for (int g = 0; g < ROW_GROUPS; ++g) {
+        weft_free(index->group[g]);
     }
 }
 
@@ -116,36 +124,27 @@ static void refill(const row_lookup *index, const row_stripe *from, row_stripe *
     }
 }
 
-weft_status row_lookup_grow(row_lookup *index, const int64_t capacity[ROW_STRIPES])
+static weft_status grow_group(row_lookup *index, int g, int64_t capacity)
 {
-    for (int first = 0; first < ROW_STRIPES; first += ROW_GROW_TOGETHER) {
-        row_stripe grown[ROW_GROW_TOGETHER] = {0};
-        weft_status status = WEFT_OK;
-        bool grows = false;
-        for (int i = 0; i < ROW_GROW_TOGETHER && status == WEFT_OK; ++i) {
-            const row_stripe *old = &index->stripe[first + i];
-            if (capacity[first + i] > old->capacity) {
-                grows = true;
-                grown[i] = (row_stripe){.capacity = capacity[first + i], .used = old->used};
-                status = WEFT_NEW_ZERO(&grown[i].slot, grown[i].capacity, WEFT_MEM_ROWS);
-            }
-        }
-        if (grows && status == WEFT_OK) {
+    row_stripe *old = &index->stripe[g * ROW_GROW_TOGETHER], grown[ROW_GROW_TOGETHER];
+    row_slot *block = NULL;
+    WEFT_TRY(make_group(capacity, &block, grown));
 #pragma omp parallel for schedule(dynamic)
-            for (int i = 0; i < ROW_GROW_TOGETHER; ++i) {
-                if (grown[i].slot != NULL) {
-                    refill(index, &index->stripe[first + i], &grown[i]);
-                }
-            }
-        }
-        for (int i = 0; i < ROW_GROW_TOGETHER; ++i) {
-            row_stripe *stripe = &index->stripe[first + i];
-            if (grown[i].slot != NULL) {
-                weft_free(status == WEFT_OK ? stripe->slot : grown[i].slot);
-                *stripe = status == WEFT_OK ? grown[i] : *stripe;
-            }
-        }
-        WEFT_TRY(status);
+    for (int i = 0; i < ROW_GROW_TOGETHER; ++i) {
+        grown[i].used = old[i].used;
+        refill(index, &old[i], &grown[i]);
+    }
+    weft_free(index->group[g]);
+    index->group[g] = block;
+    memcpy(old, grown, sizeof grown);
+    return WEFT_OK;
+}
+
+weft_status row_lookup_grow(row_lookup *index, const int64_t capacity[ROW_GROUPS])
+{
+    for (int g = 0; g < ROW_GROUPS; ++g) {
+        const bool grows = capacity[g] > index->stripe[g * ROW_GROW_TOGETHER].capacity;
+        WEFT_TRY(grows ? grow_group(index, g, capacity[g]) : WEFT_OK);
     }
     return WEFT_OK;
 }

@@ -11,7 +11,8 @@
  *     stamp       the batch of the last sighting, modulo 2^24
  *
  * At most 7 of 10 slots are taken: a key that is there is found after 2.2 slots on average, an absent one after 6.
- * Sizes of tables are one series: half more, and a quarter more of large ones. So a key of many takes 23 to 29 bytes,
+ * Eight stripes are a group, which has one block, so that it lies in huge pages, and grows as a whole.
+ * Sizes of stripes are one series: half more, and a quarter more of large ones. So a key of many takes 23 to 29 bytes,
  * and the number of keys tells how many. Counts are exact: cells of a few bits would be smaller (3 bytes a key), but
  * which keys they confuse depends on which other keys a rank owns.
  *
@@ -24,7 +25,13 @@
 
 #include "base/status.h"
 
-enum { ROW_STRIPES = 64, ROW_STAMP_BITS = 24, ROW_BLOCK = 64 };
+enum {
+    ROW_STRIPES = 64,
+    ROW_GROW_TOGETHER = 8, /* stripes of a group */
+    ROW_GROUPS = ROW_STRIPES / ROW_GROW_TOGETHER,
+    ROW_STAMP_BITS = 24,
+    ROW_BLOCK = 64
+};
 #define ROW_STAMP_MASK ((UINT64_C(1) << ROW_STAMP_BITS) - 1)
 #define ROW_WAITING    (UINT64_C(1) << 39)
 #define ROW_COUNT_MOST (ROW_WAITING - 1)
@@ -41,7 +48,8 @@ typedef struct row_stripe {
 
 typedef struct row_lookup {
     uint64_t secret;
-    row_stripe stripe[ROW_STRIPES];
+    row_stripe stripe[ROW_STRIPES]; /* those of a group have equal capacities */
+    row_slot *group[ROW_GROUPS];    /* slots of a group's stripes, one stripe after the other */
 } row_lookup;
 
 static inline uint64_t row_mark(uint64_t what, int64_t batch)
@@ -101,10 +109,9 @@ void row_lookup_find(const row_lookup *index, const uint64_t *key, int n, row_sl
 /* Puts keys of one stripe with their marks, over those they have. The stripe has room. */
 void row_lookup_put(row_lookup *index, int stripe, const uint64_t *key, const uint64_t *mark, int64_t n);
 
-/* Grows stripes to capacity[s] slots where that is more than they have. Changes none after a failure.
- * WEFT_ERR_RESOURCE. While it runs, ROW_GROW_TOGETHER stripes exist twice. */
-enum { ROW_GROW_TOGETHER = 8 };
-weft_status row_lookup_grow(row_lookup *index, const int64_t capacity[ROW_STRIPES]);
+/* Grows stripes of groups to capacity[g] slots each where that is more than they have. A group exists twice while it
+ * grows. WEFT_ERR_RESOURCE: that group and those behind it are as they were. */
+weft_status row_lookup_grow(row_lookup *index, const int64_t capacity[ROW_GROUPS]);
 
 /* Removes slots of a stripe for which `leaves` returns true, which is asked once or twice a slot. */
 typedef bool row_leaves(row_slot *slot, void *context);

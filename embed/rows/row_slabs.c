@@ -25,10 +25,7 @@ void row_slabs_open(row_slabs *slabs, int64_t slab_bytes)
 
 static void free_slab(row_slab *slab)
 {
-    for (int c = 0; c < ROW_COLUMNS; ++c) {
-        weft_free(slab->column[c]);
-    }
-    weft_free(slab->live);
+    WEFT_FREE_ALL(slab->block, slab->live);
 }
 
 void row_slabs_close(row_slabs *slabs)
@@ -66,8 +63,11 @@ int64_t row_slabs_next_bytes(const row_slabs *slabs)
 
 static weft_status make_slab(const row_slabs *slabs, int64_t rows, row_slab *slab)
 {
-    for (int c = 0; c < ROW_COLUMNS; ++c) {
-        WEFT_TRY(weft_malloc((size_t)rows, (size_t)slabs->row_bytes[c], WEFT_MEM_ROWS, (void **)&slab->column[c]));
+    WEFT_TRY(weft_malloc((size_t)rows, (size_t)row_slabs_row_bytes(slabs), WEFT_MEM_ROWS, (void **)&slab->block));
+    char *column = slab->block;
+    for (int c = ROW_COLUMNS - 1; c >= 0; --c) {
+        slab->column[c] = column;
+        column += rows * slabs->row_bytes[c];
     }
     return WEFT_NEW_ZERO(&slab->live, whole(rows, WORD) / WORD, WEFT_MEM_ROWS);
 }

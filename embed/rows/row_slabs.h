@@ -5,8 +5,10 @@
  *     columns     numbers: float32, or the upper 16 bits of each  |  the lower 16 bits  |  what the rule keeps
  *     live        a bit a row: it is in use
  *
- * A slab's largest column has 8 to 16 MiB, in huge pages; the first slab begins with few rows and doubles. The lowest
- * free row is taken first. Rows are 64-bit numbers.
+ * A slab is one block, whose largest column has 8 to 16 MiB, in huge pages. What lies at the end of a block may be in
+ * small ones: that is of the column of numbers, the largest, and not what a rule keeps, which every update would look
+ * for in pages that the processor does not know. The first slab begins with few rows and doubles. The lowest free row is
+ * taken first. Rows are 64-bit numbers.
  */
 #pragma once
 
@@ -17,6 +19,7 @@
 enum { ROW_NUMBERS, ROW_LOWER, ROW_STATE, ROW_COLUMNS };
 
 typedef struct row_slab {
+    char *block; /* of all columns, the last one first */
     char *column[ROW_COLUMNS];
     uint64_t *live;
 } row_slab;

@@ -210,7 +210,27 @@ void row_store_update(row_store *store, const int64_t *row, int64_t n, const flo
     {
         const int t = omp_get_thread_num(), threads = omp_get_num_threads();
         const int64_t first = split_even(n, t, threads), last = split_even(n, t + 1, threads);
-        store->kernels->update(&store->rule, &store->slabs, row + first, last - first, gradient + first * ld, ld);
+        store->kernels->update(&store->rule, &store->slabs, row + first, last - first, last - first,
+                               gradient + first * ld, ld);
+    }
+}
+
+void row_store_update_by(row_store *store, const int64_t *row, int64_t n, row_gradients *gradients, const void *context,
+                         double rate)
+{
+    const int64_t stride = store->rule.stride, many = ROW_GRADIENTS / stride;
+    assert(many > 0);
+    store->rule.rate = (float)rate;
+#pragma omp parallel num_threads(row_threads(n))
+    {
+        float gradient[ROW_GRADIENTS];
+        const int t = omp_get_thread_num(), threads = omp_get_num_threads();
+        const int64_t last = split_even(n, t + 1, threads);
+        for (int64_t first = split_even(n, t, threads); first < last; first += many) {
+            const int64_t block = smaller(last - first, many);
+            gradients(context, first, first + block, gradient);
+            store->kernels->update(&store->rule, &store->slabs, row + first, block, last - first, gradient, stride);
+        }
     }
 }
 

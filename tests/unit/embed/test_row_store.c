@@ -396,7 +396,7 @@ static void test_no_memory(void **state)
         weft_alloc_fail_after(0);
         row_store_close(store);
         if (status == WEFT_OK) {
-            assert_true(fails > 100);
+            assert_true(fails > 16); /* the eight blocks of the index twice: when it is opened and when it grows */
             return;
         }
         assert_int_equal(status, WEFT_ERR_RESOURCE);
