@@ -26,7 +26,7 @@ options=("${told[@]}" --quiet)
 ends() {
     local code=$1 text=$2 got=0
     shift 2
-    timeout 100 "$weft" train "${options[@]}" "$@" >out 2>err || got=$?
+    timeout 200 "$weft" train "${options[@]}" "$@" >out 2>err || got=$?
     [ "$got" -eq "$code" ] || fail "exit $got instead of $code: $*: $(cat err)"
     grep -qF -- "$text" err || [ -z "$text" ] || fail "no '$text' from $*: $(cat err)"
 }
