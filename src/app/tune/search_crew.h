@@ -9,8 +9,10 @@
  *     crew_place(&crew, seat, 4, &order)              an order that the free seat asked for, for 4 seats
  *     crew_take(&crew, seat, &order)                  what the seat trains now; false: nothing yet
  *
- * One order at a time waits for its seats, those with the most free ones; an order that cannot wait is given to the
- * free seats around the one that asked. Nobody is held up for ever, since the seats that are waited for only train.
+ * One order at a time waits for its seats, those of which the fewest train. Where one of them trains it waits for half
+ * as many seats as it is to have, since a rank that waits is idle: an order for two seats then is given to one. An order
+ * that cannot wait is given to the free seats around the one that asked. Nobody is held up for ever, since the seats
+ * that are waited for only train.
  */
 #pragma once
 
@@ -18,6 +20,7 @@
 
 typedef struct crew_seat {
     bool free, given;
+    int trains;       /* number of seats that train the seat's part with it, itself included; 0: it trains none */
     desk_order order; /* where given */
 } crew_seat;
 
