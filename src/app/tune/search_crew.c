@@ -39,18 +39,16 @@ bool crew_awaits(const search_crew *crew, int seat)
     return crew->order.seats > 0 && seat >= crew->first && seat < crew->first + crew->order.seats;
 }
 
-/* Seats that train a part together end it together. */
-static void end_part(search_crew *crew, int seat)
+void crew_end(search_crew *crew, int trial)
 {
-    const int count = crew->seat[seat].trains;
-    for (int i = 0; i < count; ++i) {
-        crew->seat[seat - seat % count + i].trains = 0;
+    for (int i = 0; i < crew->seats; ++i) {
+        crew->seat[i].trains = crew->seat[i].trains && crew->seat[i].order.trial != trial;
     }
 }
 
 void crew_rest(search_crew *crew, int seat)
 {
-    end_part(crew, seat);
+    crew->seat[seat].trains = false;
     crew->seat[seat].free = !crew->seat[seat].given;
     const int count = crew->order.seats;
     if (crew_awaits(crew, seat) && count_free(crew, crew->first, count) == count) {
@@ -64,7 +62,7 @@ static int count_busy(const search_crew *crew, int first, int count)
 {
     int found = 0;
     for (int i = first; i < first + count; ++i) {
-        found += crew->seat[i].given || crew->seat[i].trains > 0;
+        found += crew->seat[i].given || crew->seat[i].trains;
     }
     return found;
 }
@@ -146,6 +144,6 @@ bool crew_take(search_crew *crew, int seat, desk_order *order)
         return false;
     }
     *order = crew->seat[seat].order;
-    crew->seat[seat] = (crew_seat){.trains = order->seats};
+    crew->seat[seat] = (crew_seat){.trains = true, .order = *order};
     return true;
 }

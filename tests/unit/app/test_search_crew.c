@@ -88,7 +88,8 @@ static void test_an_order_waits_for_half_where_seats_train(void **state)
     expect(&crew, 2, 5, 2);
     expect(&crew, 3, 5, 2);
     order = numbered(6);
-    crew_rest(&crew, 2); /* seat 3 ended the part as well, and is waited for */
+    crew_end(&crew, 5); /* seat 3 will rest as well, and is waited for */
+    crew_rest(&crew, 2);
     crew_place(&crew, 2, 2, &order);
     assert_true(crew_awaits(&crew, 3));
     crew_rest(&crew, 3);
@@ -157,9 +158,8 @@ static void test_random_crews(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_an_order_waits_for_neighbours),
-                                       cmocka_unit_test(test_free_neighbours_begin_at_once),
-                                       cmocka_unit_test(test_an_order_waits_for_half_where_seats_train),
-                                       cmocka_unit_test(test_random_crews)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_an_order_waits_for_neighbours), cmocka_unit_test(test_free_neighbours_begin_at_once),
+        cmocka_unit_test(test_an_order_waits_for_half_where_seats_train), cmocka_unit_test(test_random_crews)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
