@@ -133,26 +133,35 @@ ok ranks 4 "$weft" tune "${how[@]}" --scheduler fifo --ranks-per-trial 2 --run-d
 ok ranks 2 "$weft" tune "${how[@]}" --scheduler fifo --run-dir whole
 paste -d, <(cut -d, -f1,9- groups/summary.csv) <(cut -d, -f1,9- whole/summary.csv) | awk -F, '{ if ($2 != $(2 + NF / 2)) exit 1 }' || fail "groups try other configurations"
 
-# Any rank is killed at any moment, rank 0 as well, in every second case with a journal that ends within a line.
-ok ranks 2 "$weft" tune "${how[@]}" --scheduler fifo --ranks-per-trial 1 --run-dir pair
+# Any rank is killed at any moment of the search, rank 0 as well, in every second case with a journal that ends within a line.
+pairs=("${how[@]}" --scheduler fifo --ranks-per-trial 1)
+milliseconds() { echo $(($(date +%s%N) / 1000000)); }
+began=$(milliseconds)
+ok ranks 2 "$weft" tune "${pairs[@]}" --run-dir pair
+lasts=$(($(milliseconds) - began))
 pair() { cut -d, -f1-6,8- pair/summary.csv; }
 expected=$(pair)
 RANDOM=${WEFT_LONG:-7}
-for ((i = 0; i < (${WEFT_LONG:-0} > 0 ? 30 : 2); ++i)); do
+kills=$((${WEFT_LONG:-0} > 0 ? 30 : 2))
+for ((tries = 0, met = 0; met < kills && tries < 20 * kills; ++tries)); do
     rm -rf pair
-    timeout 60 mpirun --oversubscribe --bind-to none -np 2 "$weft" tune "${how[@]}" --scheduler fifo --ranks-per-trial 1 --run-dir pair >/dev/null 2>&1 &
+    timeout 60 mpirun --oversubscribe --bind-to none -np 2 "$weft" tune "${pairs[@]}" --run-dir pair >/dev/null 2>&1 &
     job=$!
-    sleep "0.$((RANDOM % 9))$((RANDOM % 10))"
+    moment=$((RANDOM % lasts))
+    sleep "$((moment / 1000)).$(printf %03d $((moment % 1000)))"
     mapfile -t all < <(pgrep -f -- "^$weft tune space.toml .*--run-dir pair\$")
-    [ ${#all[@]} -eq 0 ] || kill -9 "${all[RANDOM % ${#all[@]}]}" 2>/dev/null
+    [ ${#all[@]} -eq 0 ] || ! kill -9 "${all[RANDOM % ${#all[@]}]}" 2>/dev/null || met=$((met + 1))
+    began=$(milliseconds)
     wait $job
     code=$?
     [ $code -ne 124 ] || fail "a search of which a rank was killed goes on for a minute"
-    [ ! -s pair/trials.jsonl ] || [ $((i % 2)) -eq 0 ] || truncate -s -$((1 + RANDOM % 60)) pair/trials.jsonl
-    go_on pair ranks 2 "$weft" tune "${how[@]}" --scheduler fifo --ranks-per-trial 1
+    [ -z "${WEFT_LONG:-}" ] || echo "kill $met of ranks ${all[*]} after $moment of $lasts ms: exit $code $(($(milliseconds) - began)) ms later"
+    [ ! -s pair/trials.jsonl ] || [ $((tries % 2)) -eq 0 ] || truncate -s -$((1 + RANDOM % 60)) pair/trials.jsonl
+    go_on pair ranks 2 "$weft" tune "${pairs[@]}"
     [ "$(pair)" = "$expected" ] || fail "a search of which a rank was killed ends otherwise: $(diff <(pair) <(echo "$expected"))"
     [ "$(grep -c '"start"' pair/trials.jsonl)" = 6 ] || fail "a trial of a search that was killed began twice"
 done
+[ $met = $kills ] || fail "$met of $kills kills met a rank in $tries searches"
 
 # ---- several objectives ----
 objectives=("${how[@]}" --scheduler fifo --searcher gp --trials 14 --objectives valid,parameters,loss)

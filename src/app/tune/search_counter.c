@@ -170,6 +170,7 @@ weft_status counter_end(search_counter *counter, const desk_ended *ended, const 
     (void)pthread_mutex_lock(&counter->mutex);
     weft_status status = counter_failed(counter);
     status = status == WEFT_OK ? note(counter, desk_end(counter->desk, ended, failed)) : status;
+    crew_end(&counter->crew, ended->trial);
     (void)pthread_cond_broadcast(&counter->news);
     (void)pthread_mutex_unlock(&counter->mutex);
     return status;

@@ -39,8 +39,16 @@ bool crew_awaits(const search_crew *crew, int seat)
     return crew->order.seats > 0 && seat >= crew->first && seat < crew->first + crew->order.seats;
 }
 
+void crew_end(search_crew *crew, int trial)
+{
+    for (int i = 0; i < crew->seats; ++i) {
+        crew->seat[i].trains = crew->seat[i].trains && crew->seat[i].order.trial != trial;
+    }
+}
+
 void crew_rest(search_crew *crew, int seat)
 {
+    crew->seat[seat].trains = false;
     crew->seat[seat].free = !crew->seat[seat].given;
     const int count = crew->order.seats;
     if (crew_awaits(crew, seat) && count_free(crew, crew->first, count) == count) {
@@ -49,15 +57,25 @@ void crew_rest(search_crew *crew, int seat)
     }
 }
 
-/* The block of `count` seats with the most free ones, the first of equal ones. */
+/* Seats that train, or will as soon as they take what they were given. */
+static int count_busy(const search_crew *crew, int first, int count)
+{
+    int found = 0;
+    for (int i = first; i < first + count; ++i) {
+        found += crew->seat[i].given || crew->seat[i].trains;
+    }
+    return found;
+}
+
+/* The block of `count` seats of which the fewest are busy, the first of equal ones. */
 static int find_block(const search_crew *crew, int count)
 {
-    int best = 0, most = -1;
+    int best = 0, least = crew->seats + 1;
     for (int first = 0; first + count <= crew->seats; first += count) {
-        const int found = count_free(crew, first, count);
-        if (found > most) {
+        const int found = count_busy(crew, first, count);
+        if (found < least) {
             best = first;
-            most = found;
+            least = found;
         }
     }
     return best;
@@ -86,22 +104,37 @@ static void give_around(search_crew *crew, int seat, int count, const desk_order
     give(crew, seat - seat % count, count, *order);
 }
 
-void crew_place(search_crew *crew, int seat, int64_t count, const desk_order *order)
+/* The largest power of two of up to `count` seats that a part may have. */
+static int power_of(const search_crew *crew, int64_t count)
 {
     int seats = 1;
     while (seats < crew->most && 2 * (int64_t)seats <= count) {
         seats *= 2;
     }
-    const int first = find_block(crew, seats);
+    return seats;
+}
+
+/* The order begins when seats [first, first + count) are free. */
+static void give_or_wait(search_crew *crew, int first, int count, const desk_order *order)
+{
+    if (count_free(crew, first, count) == count) {
+        give(crew, first, count, *order);
+        return;
+    }
+    crew->order = *order;
+    crew->order.seats = count;
+    crew->first = first;
+}
+
+void crew_place(search_crew *crew, int seat, int64_t count, const desk_order *order)
+{
+    const int most = power_of(crew, count);
+    const int seats = count_busy(crew, find_block(crew, most), most) == 0 ? most : power_of(crew, count / 2);
     assert(crew->seat[seat].free && !crew_awaits(crew, seat));
     if (seats == 1 || crew->order.seats > 0) {
-        give_around(crew, seat, seats, order);
-    } else if (count_free(crew, first, seats) == seats) {
-        give(crew, first, seats, *order);
+        give_around(crew, seat, most, order);
     } else {
-        crew->order = *order;
-        crew->order.seats = seats;
-        crew->first = first;
+        give_or_wait(crew, find_block(crew, seats), seats, order);
     }
 }
 
@@ -111,6 +144,6 @@ bool crew_take(search_crew *crew, int seat, desk_order *order)
         return false;
     }
     *order = crew->seat[seat].order;
-    crew->seat[seat] = (crew_seat){.given = false};
+    crew->seat[seat] = (crew_seat){.trains = true, .order = *order};
     return true;
 }

@@ -8,9 +8,12 @@
  *     crew_rest(&crew, seat)                          the seat is free
  *     crew_place(&crew, seat, 4, &order)              an order that the free seat asked for, for 4 seats
  *     crew_take(&crew, seat, &order)                  what the seat trains now; false: nothing yet
+ *     crew_end(&crew, trial)                          the seats of this trial train no more, and will rest
  *
- * One order at a time waits for its seats, those with the most free ones; an order that cannot wait is given to the
- * free seats around the one that asked. Nobody is held up for ever, since the seats that are waited for only train.
+ * One order at a time waits for its seats, those of which the fewest train. Where one of them trains it waits for half
+ * as many seats as it is to have, since a rank that waits is idle: an order for two seats then is given to one. An
+ * order that cannot wait is given to the free seats around the one that asked. Nobody is held up for ever, since the
+ * seats that are waited for only train.
  */
 #pragma once
 
@@ -18,7 +21,8 @@
 
 typedef struct crew_seat {
     bool free, given;
-    desk_order order; /* where given */
+    bool trains;      /* it took its order and has not rested, nor has crew_end been called for the trial */
+    desk_order order; /* where given, or trained */
 } crew_seat;
 
 typedef struct search_crew {
@@ -38,5 +42,7 @@ void crew_rest(search_crew *crew, int seat);
 void crew_place(search_crew *crew, int seat, int64_t count, const desk_order *order);
 /* [out] order: with its number of seats. */
 bool crew_take(search_crew *crew, int seat, desk_order *order);
+/* To be called before any seat of the trial rests, so that an order may wait for all of them. */
+void crew_end(search_crew *crew, int trial);
 /* Returns true if an order waits until this seat and others are free. */
 bool crew_awaits(const search_crew *crew, int seat);

@@ -63,6 +63,41 @@ static void test_free_neighbours_begin_at_once(void **state)
     crew_close(&crew);
 }
 
+/* Where neighbours train, a part waits for half as many seats as it could have, and one for two seats does not wait. */
+static void test_an_order_waits_for_half_where_seats_train(void **state)
+{
+    (void)state;
+    search_crew crew;
+    desk_order order;
+    ASSERT_OK(crew_open(4, 4, &crew));
+    for (int seat = 0; seat < 4; seat++) {
+        order = numbered(seat);
+        crew_rest(&crew, seat);
+        crew_place(&crew, seat, 1, &order);
+        expect(&crew, seat, seat, 1);
+    }
+    order = numbered(4);
+    crew_rest(&crew, 1);
+    crew_place(&crew, 1, 2, &order); /* seat 0 trains */
+    expect(&crew, 1, 4, 1);
+    order = numbered(5);
+    crew_rest(&crew, 3);
+    crew_place(&crew, 3, 6, &order); /* 4 seats, of which three train: two neighbours of which one does */
+    assert_true(crew_awaits(&crew, 2) && crew_awaits(&crew, 3) && !crew_awaits(&crew, 0));
+    crew_rest(&crew, 2);
+    expect(&crew, 2, 5, 2);
+    expect(&crew, 3, 5, 2);
+    order = numbered(6);
+    crew_end(&crew, 5); /* seat 3 will rest as well, and is waited for */
+    crew_rest(&crew, 2);
+    crew_place(&crew, 2, 2, &order);
+    assert_true(crew_awaits(&crew, 3));
+    crew_rest(&crew, 3);
+    expect(&crew, 2, 6, 2);
+    expect(&crew, 3, 6, 2);
+    crew_close(&crew);
+}
+
 enum { SEATS = 16, ROUNDS = 20000 };
 
 /* Seats begin and end parts in a random order. Each order is taken by as many seats as it says, which are neighbours,
@@ -123,8 +158,8 @@ static void test_random_crews(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_an_order_waits_for_neighbours),
-                                       cmocka_unit_test(test_free_neighbours_begin_at_once),
-                                       cmocka_unit_test(test_random_crews)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_an_order_waits_for_neighbours), cmocka_unit_test(test_free_neighbours_begin_at_once),
+        cmocka_unit_test(test_an_order_waits_for_half_where_seats_train), cmocka_unit_test(test_random_crews)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
