@@ -120,8 +120,8 @@ static inline bool spmm_paired(int strip, int lanes)
     return strip >= 2 * lanes;
 }
 
-/* SHARED: rows of hal/share.h, partial sums first. Row r adds columns [start[2 r], start[2 r + 1]) and subtracts those up
- * to start[2 r + 2]: all reads stand in the order in which they are made, so that one prefetch runs ahead of them. */
+/* SHARED: rows of hal/share.h, partial sums first. Row r adds columns [start[2 r], start[2 r + 1]) and subtracts those
+ * up to start[2 r + 2]: all reads stand in the order in which they are made, and one prefetch runs ahead of them. */
 typedef struct spmm_shared_rows {
     int64_t targets, sources, sums;
     int levels;
