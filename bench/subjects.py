@@ -121,9 +121,15 @@ CASES = {"sage16": "SAGE 2x16", "gcn16": "GCN 2x16", "sage256": "SAGE 2x256", "g
 
 def epochs(job):
     small = job.store("reddit-small", "synth:reddit,scale=0.03") if not job.quick else job.reddit()
-    plans = [(job.reddit(), "sage16,gcn16", 2, 4, 5, ""), (job.reddit(), "sage256", 2, 1, 2, ""),
-             (small, "gat8x8", 2, 2, 3, ", 3 % of the graph"),
-             (job.forum(), "sage16,gcn16", 2, 4, 5, ", posts joined by users")]
+    return epochs_beside(job, [(job.reddit(), "sage16,gcn16", 2, 4, 5, ""), (job.reddit(), "sage256", 2, 1, 2, ""),
+                               (small, "gat8x8", 2, 2, 3, ", 3 % of the graph")])
+
+
+def forum_epochs(job):
+    return epochs_beside(job, [(job.forum(), "sage16,gcn16", 2, 3, 2, "")])
+
+
+def epochs_beside(job, plans):
     rows = []
     for store, cases, rounds, count, losses, note in plans:
         found = job.peers(store, ["--dims", "", "--cases", cases, "--epoch-peers", "dgl", "--rounds", job.pick(rounds, 1),
@@ -138,9 +144,24 @@ def epochs(job):
 
 
 def sums(job):
+    return sums_beside(job, [(job.reddit(), "64,256", "communities", "")])
+
+
+def forum_sums(job):
+    """The first run finds what rows share, which is kept in the store."""
+    return sums_beside(job, [(job.forum(), "16,64,256", "posts joined by users", "")])
+
+
+def i16_sums(job):
+    return sums_beside(job, [(job.reddit(), "16,64,256", "communities", "--forms i16"),
+                             (job.reddit_random(), "64", "random order", "--forms i16")])
+
+
+def sums_beside(job, plans):
     rows = []
-    for store, widths, graph in ((job.reddit(), "64,256", "communities"), (job.forum(), "16,64,256", "posts joined by users")):
-        found = job.peers(store, ["--dims", widths, "--cases", "", "--rounds", job.pick(2, 1), "--repeats", 2])
+    for store, widths, graph, options in plans:
+        found = job.peers(store, ["--dims", widths, "--cases", "", "--rounds", job.pick(2, 1), "--repeats", 2,
+                                  *(["--weft-spmm", options] if options else [])])
         job.failures += [f"{graph}: a sum of width {row['d']} was wrong" for row in found["spmm"] if row["ratio"] is None]
         rows += [[graph, str(row["d"]), row["peer_seconds"], row.get("weft_seconds"), row["ratio"],
                   row["weft_detail"].get("percent_of_limit")] for row in found["spmm"]]
@@ -324,7 +345,8 @@ def answers(job):
 
 
 # Name: (function, seconds on two quiet cores with the stores made).
-SUBJECTS = {"epochs": (epochs, 430), "sums": (sums, 120), "seconds-to-accuracy": (seconds_to_accuracy, 220), "partition": (partition, 60),
+SUBJECTS = {"epochs": (epochs, 310), "epochs-forum": (forum_epochs, 110), "sums": (sums, 100), "sums-forum": (forum_sums, 80),
+            "sums-i16": (i16_sums, 100), "seconds-to-accuracy": (seconds_to_accuracy, 220), "partition": (partition, 60),
             "memory": (memory, 45), "startup": (startup, 20), "ranks": (ranks, 75), "allreduce": (allreduce, 20), "sync": (sync, 45),
             "select": (select, 20), "text": (text, 40), "images": (images, 130),
             "trees": (trees, 300), "answers": (answers, 400)}

@@ -28,6 +28,9 @@ for r in rows:
     assert r["seconds_q1"] <= r["seconds_median"] <= r["seconds_q3"]
     rate = r["edges"] * r["d"] / r["seconds_median"] * 1e-9
     assert abs(r["gelem_per_s"] - rate) <= 1e-9 * rate
+    if r["form"] in ("rows", "blocks", "lists", "i16") and r["bound"] == "near":  # 2 bytes a number of i16
+        read = r["edges"] * r["d"] * (2 if r["form"] == "i16" else 4)
+        assert abs(r["limit_seconds"] * r["near_bytes_per_s"] - read) <= 1e-6 * read, r
 for d in 1, 16, 41:  # each over the least of those before it and itself
     seconds = [r["seconds_median"] for r in rows if r["d"] == d]
     of_best = [r["of_best"] for r in rows if r["d"] == d]

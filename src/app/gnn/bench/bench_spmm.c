@@ -291,11 +291,11 @@ static double dense_bytes(const spmm_case *c)
     return (double)(c->csr.cols + c->csr.rows) * (double)c->d * sizeof(float);
 }
 
-/* Bytes of a row as a run reads it out of its sets: of a strip, or of x. */
+/* Bytes of a row as a run reads it out of its sets: of a strip, beside which partial sums lie, or of x. */
 static size_t row_in_set(const spmm_case *c)
 {
-    const int64_t cols = c->csr.cols;
-    const int64_t held = c->info.block_cols < cols ? c->info.block_cols : cols;
+    const int64_t cols = c->csr.cols + c->info.sums;
+    const int64_t held = c->info.block_cols < c->csr.cols ? c->info.block_cols : cols;
     return c->info.form == HAL_SPMM_ROWS || held == 0 ? (size_t)c->d * sizeof(float)
                                                       : (size_t)c->info.set_bytes / (size_t)held;
 }
@@ -332,13 +332,15 @@ typedef struct spmm_limits {
     double near, far, rows;
 } spmm_limits;
 
-/* bytes: the least traffic, which has each row of x once. */
+/* bytes: the least traffic, which has each row of x once. A row is read for each edge, or for each read that is left
+ * where sums are shared, in 16 bits a number by the form i16. */
 static spmm_limits find_limits(const spmm_case *c, const double rate[RATES], double bytes)
 {
     const hal_csr *csr = &c->csr;
-    const double row_bytes = (double)c->d * sizeof(float);
+    const bool shares = c->info.form == HAL_SPMM_SHARED;
+    const double row_bytes = (double)c->d * (c->info.form == HAL_SPMM_I16 ? sizeof(int16_t) : sizeof(float));
     const double tile = rate[TILE] > 0.0 ? (double)c->info.tile_edges * row_bytes : 0.0;
-    const double rest = (double)csr->offset[csr->rows] * row_bytes - tile;
+    const double rest = (double)(shares ? c->info.reads : csr->offset[csr->rows]) * row_bytes - tile;
     return (spmm_limits){.near = rest / rate[NEAR] + (tile > 0.0 ? tile / rate[TILE] : 0.0),
                          .far = (bytes + (double)(c->info.far_edges - csr->cols) * row_bytes) / rate[FAR],
                          .rows = rest / rate[NEAR_ROWS] + (tile > 0.0 ? tile / rate[TILE_ROWS] : 0.0)};

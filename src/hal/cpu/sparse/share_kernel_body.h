@@ -37,11 +37,11 @@ KERNEL void shared_prefetch(const float *x, const int32_t *column, const int vec
     }
 }
 
-KERNEL void shared_strip(const hal_shared_rows *m, int64_t begin, int64_t end, int64_t first_out, const spmm_pass *pass,
-                         const int vectors)
+KERNEL void shared_strip(const spmm_shared_rows *m, int64_t begin, int64_t end, int64_t first_out,
+                         const spmm_pass *pass, const int vectors)
 {
     const float *x = pass->x;
-    const int64_t last = m->plus_start[m->sums + m->targets] - 1;
+    int64_t e = m->start[2 * begin];
     const bool exact = pass->width == vectors * LANES;
     TAIL tails[MAX_VECTORS];
     set_tails(tails, vectors, pass->width);
@@ -51,17 +51,17 @@ KERNEL void shared_strip(const hal_shared_rows *m, int64_t begin, int64_t end, i
         for (int v = 0; v < vectors; v++) {
             acc[v] = vec_zero();
         }
-        for (int64_t e = m->plus_start[row]; e < m->plus_start[row + 1]; e++) {
-            const int64_t ahead = e + SPMM_SHARED_EDGES;
-            const float *source = x + (int64_t)m->plus[e] * (vectors * LANES);
-            shared_prefetch(x, m->plus + (ahead < last ? ahead : last), vectors);
+        for (const int64_t added = m->start[2 * row + 1]; e < added; e++) {
+            const float *source = x + (int64_t)m->column[e] * (vectors * LANES);
+            shared_prefetch(x, m->column + e + SPMM_SHARED_READS, vectors);
             UNROLL
             for (int v = 0; v < vectors; v++) {
                 acc[v] += vec_load(source + v * LANES);
             }
         }
-        for (int64_t e = m->minus_start[row]; e < m->minus_start[row + 1]; e++) {
-            const float *source = x + (int64_t)m->minus[e] * (vectors * LANES);
+        for (const int64_t subtracted = m->start[2 * row + 2]; e < subtracted; e++) {
+            const float *source = x + (int64_t)m->column[e] * (vectors * LANES);
+            shared_prefetch(x, m->column + e + SPMM_SHARED_READS, vectors);
             UNROLL
             for (int v = 0; v < vectors; v++) {
                 acc[v] -= vec_load(source + v * LANES);
@@ -74,7 +74,7 @@ KERNEL void shared_strip(const hal_shared_rows *m, int64_t begin, int64_t end, i
 enum { SHARED_WIDEST = LANES * 8 < 64 ? LANES * 8 : 64 }; /* columns of a strip */
 
 #define SHARED_OF(strip)                                                                                               \
-    static void shared_##strip(const hal_shared_rows *m, int64_t begin, int64_t end, int64_t first_out,                \
+    static void shared_##strip(const spmm_shared_rows *m, int64_t begin, int64_t end, int64_t first_out,               \
                                const spmm_pass *pass)                                                                  \
     {                                                                                                                  \
         shared_strip(m, begin, end, first_out, pass, strip / LANES);                                                   \
@@ -86,7 +86,7 @@ SHARED_OF(64)
 #endif
 #undef SHARED_OF
 
-static void kernel_shared(const hal_shared_rows *m, int strip, int64_t begin, int64_t end, int64_t first_out,
+static void kernel_shared(const spmm_shared_rows *m, int strip, int64_t begin, int64_t end, int64_t first_out,
                           const spmm_pass *pass)
 {
 #if LANES > 4

@@ -75,9 +75,8 @@ void spmm_free(hal_spmm *spmm)
                   spmm->by_row.far, spmm->by_row.near, spmm->weighted.offset, spmm->weighted.column,
                   spmm->weighted.value, spmm->by_block.chunk, spmm->by_block.column, spmm->by_block.row_start,
                   spmm->by_block.run, spmm->by_block.row_id, spmm->tiles.chunk, spmm->tiles.column, spmm->tiles.run,
-                  spmm->tiles.row_id, spmm->first_band, spmm->shared.level, spmm->shared.plus_start,
-                  spmm->shared.minus_start, spmm->shared.plus, spmm->shared.minus, spmm->shared_split, spmm->source,
-                  spmm->packed, spmm->sum, spmm);
+                  spmm->tiles.row_id, spmm->first_band, spmm->shared.level, spmm->shared.start, spmm->shared.column,
+                  spmm->shared_split, spmm->source, spmm->packed, spmm->sum, spmm);
 }
 
 const spmm_kernels *spmm_kernels_of(hal_isa isa)
@@ -611,11 +610,11 @@ static void op_destroy(weft_hal *hal, hal_spmm *spmm)
 /* All reads are of the packed strip. */
 static void tell_shared(const hal_spmm *spmm, hal_spmm_info *info)
 {
-    const hal_shared_rows *m = &spmm->shared;
+    const spmm_shared_rows *m = &spmm->shared;
     const int64_t rows = m->sums + m->targets;
     const int64_t strip = spmm_shared_strip(spmm->kernels, spmm->max_d);
     info->set_bytes = (uint64_t)(spmm->cols + m->sums) * (uint64_t)strip * sizeof(float);
-    info->reads = rows > 0 ? m->plus_start[rows] + m->minus_start[rows] : 0;
+    info->reads = rows > 0 ? m->start[2 * rows] : 0;
     info->sums = m->sums;
 }
 

@@ -22,7 +22,7 @@ enum {
     SPMM_PREFETCH_COLUMNS = 1024, /* and that of columns */
     SPMM_WEIGHTED_EDGES = 16,     /* ROWS with values: how far the prefetch of sources runs ahead */
     SPMM_FEATURE_EDGES = 4,       /* the same of sparse features */
-    SPMM_SHARED_EDGES = 16,       /* SHARED: the same */
+    SPMM_SHARED_READS = 64,       /* SHARED: the same, and reads behind the last one that kernels may see */
     SPMM_SLACK = 64               /* entries behind 16-bit arrays that kernels may read */
 };
 
@@ -120,6 +120,16 @@ static inline bool spmm_paired(int strip, int lanes)
     return strip >= 2 * lanes;
 }
 
+/* SHARED: rows of hal/share.h, partial sums first. Row r adds columns [start[2 r], start[2 r + 1]) and subtracts those
+ * up to start[2 r + 2]: all reads stand in the order in which they are made, and one prefetch runs ahead of them. */
+typedef struct spmm_shared_rows {
+    int64_t targets, sources, sums;
+    int levels;
+    int64_t *level;  /* [levels + 1] first partial sum of each */
+    int64_t *start;  /* [2 (sums + targets) + 1] */
+    int32_t *column; /* [reads + SPMM_SHARED_READS] */
+} spmm_shared_rows;
+
 /* A matrix of numbers, most of which are zeros and not held: features, or their transpose (feature_product.c), or the
  * weights of edges (spmm_weighted.c). */
 typedef struct sparse_features {
@@ -144,7 +154,7 @@ typedef struct spmm_kernels {
     void (*features)(const sparse_features *m, int64_t begin, int64_t end, const spmm_pass *pass);
     int shared_widest; /* columns of the widest strip of `shared`: a power of two */
     /* Rows [begin, end) of strips of 16, 32 or 64 columns; row i is written to out's row i - first_out. */
-    void (*shared)(const hal_shared_rows *m, int strip, int64_t begin, int64_t end, int64_t first_out,
+    void (*shared)(const spmm_shared_rows *m, int strip, int64_t begin, int64_t end, int64_t first_out,
                    const spmm_pass *pass);
     /* Sum of max(0, 2 p - q - 1) over masks, where p of the q rows of m are in the mask. */
     int64_t (*share_gain)(const uint64_t *mask, int64_t count, uint64_t m);
@@ -169,12 +179,12 @@ struct hal_spmm {
     spmm_blocks tiles;      /* TILES: a chunk each of `count` bands; by_block has the other edges, in lists */
     int64_t *first_band;    /* [parts + 1] a band is `window` rows of a part */
     spmm_weighted weighted; /* ROWS of a matrix with values, instead of by_row */
-    hal_shared_rows shared; /* SHARED */
-    int64_t *shared_split;  /* [(levels + 1), parts + 1] rows of each part in a level, last of the matrix's rows */
-    bool marked;            /* LISTS of a matrix with marks (spmm_marks.h) */
-    int64_t places;         /* of the packed strip: cols, or more where columns are marked */
-    int32_t *source;        /* [places] column of a place, -1: none; NULL: columns are in their places */
-    int64_t marked_blocks;  /* of marked columns; all of them where columns are not marked */
+    spmm_shared_rows shared;
+    int64_t *shared_split; /* [(levels + 1), parts + 1] rows of each part in a level, last of the matrix's rows */
+    bool marked;           /* LISTS of a matrix with marks (spmm_marks.h) */
+    int64_t places;        /* of the packed strip: cols, or more where columns are marked */
+    int32_t *source;       /* [places] column of a place, -1: none; NULL: columns are in their places */
+    int64_t marked_blocks; /* of marked columns; all of them where columns are not marked */
     /* [places, strip]: one strip of x, in float32 or bfloat16; ROWS: [cols, spmm_rows_packed], or NULL; SHARED: [cols +
      * sums, strip] in float32, behind the sources the partial sums */
     float *packed;

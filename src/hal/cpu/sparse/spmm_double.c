@@ -62,19 +62,13 @@ static void row_of_weights(const hal_spmm *spmm, const spmm_span *span, int64_t 
 /* out[row] += weight * the sum of row `from` of the shared rows, partial sums by what they are made of. */
 static void add_shared(const hal_spmm *spmm, const spmm_call *args, int64_t row, int64_t from, double weight)
 {
-    const hal_shared_rows *m = &spmm->shared;
-    for (int64_t e = m->plus_start[from]; e < m->plus_start[from + 1]; e++) {
-        if (m->plus[e] < m->sources) {
-            add_weighted(args, row, m->plus[e], weight);
+    const spmm_shared_rows *m = &spmm->shared;
+    for (int64_t e = m->start[2 * from]; e < m->start[2 * from + 2]; e++) {
+        const double signed_weight = e < m->start[2 * from + 1] ? weight : -weight;
+        if (m->column[e] < m->sources) {
+            add_weighted(args, row, m->column[e], signed_weight);
         } else {
-            add_shared(spmm, args, row, m->plus[e] - m->sources, weight);
-        }
-    }
-    for (int64_t e = m->minus_start[from]; e < m->minus_start[from + 1]; e++) {
-        if (m->minus[e] < m->sources) {
-            add_weighted(args, row, m->minus[e], -weight);
-        } else {
-            add_shared(spmm, args, row, m->minus[e] - m->sources, -weight);
+            add_shared(spmm, args, row, m->column[e] - m->sources, signed_weight);
         }
     }
 }

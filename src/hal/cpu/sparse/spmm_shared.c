@@ -3,21 +3,51 @@
 
 #include <assert.h>
 #include <omp.h>
+#include <string.h>
 
 /* Pieces of the rows of the matrix in a strip, between which a slice may end. */
 enum { OUT_SHARES = 16 };
 
 /* ---- preparing --------------------------------------------------------------------------------------------------- */
-/* Rows [begin, end) are divided by what they read. */
-static void split_level(const hal_shared_rows *m, int64_t begin, int64_t end, int parts, int64_t *split)
+/* Puts what a row adds and what it subtracts side by side. The levels of `found` become those of m. */
+static weft_status join_reads(hal_spmm *spmm, hal_shared_rows *found)
 {
-    const int64_t first = m->plus_start[begin] + m->minus_start[begin] + begin;
-    const int64_t all = m->plus_start[end] + m->minus_start[end] + end - first;
+    spmm_shared_rows *m = &spmm->shared;
+    const int64_t rows = found->sums + found->targets;
+    const int64_t reads = found->plus_start[rows] + found->minus_start[rows];
+    *m = (spmm_shared_rows){.targets = found->targets,
+                            .sources = found->sources,
+                            .sums = found->sums,
+                            .levels = found->levels,
+                            .level = found->level};
+    found->level = NULL;
+    spmm->bytes += (uint64_t)(m->levels + 1) * sizeof *m->level;
+    WEFT_TRY(spmm_new(spmm, (size_t)(2 * rows + 1), sizeof *m->start, (void **)&m->start));
+    WEFT_TRY(spmm_new(spmm, (size_t)(reads + SPMM_SHARED_READS), sizeof *m->column, (void **)&m->column));
+    m->start[0] = 0;
+    for (int64_t row = 0; row < rows; row++) {
+        const int64_t added = found->plus_start[row + 1] - found->plus_start[row];
+        const int64_t subtracted = found->minus_start[row + 1] - found->minus_start[row];
+        int64_t *start = m->start + 2 * row;
+        start[1] = start[0] + added;
+        start[2] = start[1] + subtracted;
+        memcpy(m->column + start[0], found->plus + found->plus_start[row], (size_t)added * sizeof *m->column);
+        memcpy(m->column + start[1], found->minus + found->minus_start[row], (size_t)subtracted * sizeof *m->column);
+    }
+    memset(m->column + reads, 0, SPMM_SHARED_READS * sizeof *m->column);
+    return WEFT_OK;
+}
+
+/* Rows [begin, end) are divided by what they read. */
+static void split_level(const spmm_shared_rows *m, int64_t begin, int64_t end, int parts, int64_t *split)
+{
+    const int64_t first = m->start[2 * begin] + begin;
+    const int64_t all = m->start[2 * end] + end - first;
     int64_t row = begin;
     split[0] = begin;
     for (int p = 1; p <= parts; p++) {
         const int64_t wanted = all / parts * p + all % parts * p / parts;
-        while (row < end && m->plus_start[row] + m->minus_start[row] + row - first < wanted) {
+        while (row < end && m->start[2 * row] + row - first < wanted) {
             row++;
         }
         split[p] = p == parts ? end : row;
@@ -26,7 +56,7 @@ static void split_level(const hal_shared_rows *m, int64_t begin, int64_t end, in
 
 static weft_status split_levels(hal_spmm *spmm)
 {
-    const hal_shared_rows *m = &spmm->shared;
+    const spmm_shared_rows *m = &spmm->shared;
     const int parts = spmm->parts;
     WEFT_TRY(spmm_new(spmm, (size_t)(m->levels + 1) * (size_t)(parts + 1), sizeof *spmm->shared_split,
                       (void **)&spmm->shared_split));
@@ -39,17 +69,18 @@ static weft_status split_levels(hal_spmm *spmm)
 
 weft_status spmm_build_shared(hal_spmm *spmm, const hal_csr *csr, const char *keep)
 {
-    hal_shared_rows *m = &spmm->shared;
+    hal_shared_rows found;
     if (csr->rows == 0) {
         return WEFT_OK;
     }
-    WEFT_TRY(hal_share_find(csr, true, spmm->parts, keep, m));
-    const int64_t rows = m->sums + m->targets;
-    spmm->bytes += (uint64_t)(2 * (rows + 1) + m->levels + 1) * sizeof(int64_t) +
-                   (uint64_t)(m->plus_start[rows] + m->minus_start[rows] + 2) * sizeof(int32_t);
+    WEFT_TRY(hal_share_find(csr, true, spmm->parts, keep, &found));
+    const weft_status status = join_reads(spmm, &found);
+    hal_shared_rows_free(&found);
+    WEFT_TRY(status);
     WEFT_TRY(split_levels(spmm));
     const int64_t strip = spmm_shared_strip(spmm->kernels, spmm->max_d);
-    return spmm_new(spmm, (size_t)((spmm->cols + m->sums) * strip), sizeof *spmm->packed, (void **)&spmm->packed);
+    return spmm_new(spmm, (size_t)((spmm->cols + spmm->shared.sums) * strip), sizeof *spmm->packed,
+                    (void **)&spmm->packed);
 }
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
