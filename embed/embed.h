@@ -166,6 +166,8 @@ weft_status embed_backward(embed_table *table, const float *dpooled, int64_t ld,
  */
 weft_status embed_ahead(embed_table *table, const embed_bags *bags);
 weft_status embed_ahead_rows(embed_table *table);
+/* Returns true if embed_ahead sends anything. */
+bool embed_looks_ahead(const embed_table *table);
 
 /* Numbers of a sample. */
 int embed_sums_columns(const embed_table *table, const embed_sums *sums);

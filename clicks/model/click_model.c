@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/integer/integers.h"
+#include "clicks/model/ahead_trial.h"
 #include "clicks/model/click_part.h"
 #include "clicks/model/click_sizes.h"
 #include "clicks/model/click_sums.h"
@@ -35,6 +36,7 @@ struct click_model {
     weft_tensor pooled, dpooled; /* [samples, fields * (width + 1)] with linear weights; else views of x and dx */
     weft_tensor sum;             /* [samples, width] of vectors, with fm */
     weft_tensor logits;          /* [samples, 1] */
+    ahead_trial ahead;
     train_model interface;
 };
 
@@ -266,17 +268,19 @@ static weft_status read_rows(const click_model *model, const embed_bags *bags, b
 }
 
 /* Ids of the next batch leave while this one computes, and their rows before the gradients of this one. */
-static weft_status look_ahead(const click_model *model, const click_batch *in)
+static weft_status look_ahead(click_model *model, const click_batch *in)
 {
     const embed_bags *next = NULL;
-    WEFT_TRY(in->next(in->source, &next));
+    bool ahead = false;
+    WEFT_TRY(ahead_trial_next(&model->ahead, model->comm, &ahead));
+    WEFT_TRY(ahead ? in->next(in->source, &next) : WEFT_OK);
     return next != NULL ? embed_ahead(model->table, next) : WEFT_OK;
 }
 
 /* The rows of a batch, summed. */
 static weft_status fetch(void *self, const train_pass *pass)
 {
-    const click_model *model = self;
+    click_model *model = self;
     const click_batch *in = pass->batch->input;
     WEFT_TRY(check_batch(model, in));
     ACTIVITY_TRY(ACTIVITY_ROWS, read_rows(model, &in->bags, pass->training));
@@ -411,6 +415,7 @@ weft_status click_model_create(weft_hal *hal, weft_comm *comm, const click_model
     model->desc = *desc;
     model->kind = click_row_of(&model->desc);
     model->table = table;
+    model->ahead.measures = desc->times_ahead && embed_looks_ahead(table);
     weft_status status = comm_agree(comm, create(model));
     status = status == WEFT_OK ? param_store_commit(&model->params, comm) : status;
     if (status != WEFT_OK) {

@@ -52,6 +52,7 @@ typedef struct click_model_desc {
     bool sums;          /* the table has mode EMBED_DES: lr and fm take sums over ids of it (click_sums.h) */
     bool bags;          /* a field of a sample may have other than one id of weight 1 */
     bool training;      /* backward passes happen too */
+    bool times_ahead;   /* the first batches tell whether rows of the next one shall travel ahead (ahead_trial.h) */
     bool worker;        /* training passes come in parts, of which the inner two need no other rank (train/model.h) */
     /* Learning rate of the rows: that of step `pass->step` of `steps` of epoch pass->epoch - 1. Must outlive the model;
      * NULL where no backward pass happens. */

@@ -330,6 +330,15 @@ weft_status embed_forward(embed_table *t, const embed_bags *bags, bool training,
     return WEFT_OK;
 }
 
+bool embed_looks_ahead(const embed_table *t)
+{
+    bool looks = false;
+    for (int g = 0; g < t->groups; ++g) {
+        looks = looks || embed_group_looks_ahead(t->group[g].rows);
+    }
+    return looks;
+}
+
 weft_status embed_ahead(embed_table *t, const embed_bags *bags)
 {
     if (t->groups == 1) {

@@ -33,7 +33,9 @@ static weft_status read_model(workload *work)
                                    .bf16 = values == WEFT_DTYPE_BF16,
                                    .sums = option_choice(o, OPT_ROW_MODE) == EMBED_DES,
                                    .bags = job->rows.bags,
-                                   .training = !work->trained};
+                                   .training = !work->trained,
+                                   .times_ahead = option_choice(o, OPT_ROW_AHEAD) == CLICK_AHEAD_AUTO &&
+                                                  !option_flag(o, OPT_REPRODUCIBLE)};
     if (clicks_has_net(o)) {
         WEFT_TRY(clicks_open_net(work, &job->net));
         job->desc.net = &job->net;
