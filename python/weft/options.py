@@ -619,7 +619,8 @@ class TrainOptions(TypedDict, total=False):
         columns have that of --table-mode, all-to-all where it is auto
     rows_ahead: one of auto, on, off; default auto
         ids of the next batch travel to their owners, and rows back, while this batch computes, and rows that it
-        changes once more: the same bits (modes all-to-all and replicate); auto: where ranks are on several nodes
+        changes once more: the same bits (modes all-to-all and replicate); auto: where ranks are on several nodes,
+        unless the first 40 batches take less time without
     row_groups: one of rank, node; default rank
         who sends ids of mode all-to-all to owners on other nodes: each rank its own, or a rank of each node all of
         the node's, every id once; nodes have equally many ranks, and sums are rounded otherwise; rows do not travel
