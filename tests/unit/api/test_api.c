@@ -507,7 +507,8 @@ static void an_evaluation_scores(void **state)
         rows += r.split[v] == 2;
         right += r.split[v] == 2 && (logit[1] > logit[0]) == (r.label[v] == 1);
     }
-    assert_true(scores.labelled && rows == N / 5 && scores.test == result.test_mean && scores.valid == result.valid_mean);
+    assert_true(scores.labelled && rows == N / 5 && scores.test == result.test_mean &&
+                scores.valid == result.valid_mean);
     ASSERT_NEAR(scores.test, (double)right / (double)rows, 1e-12);
     assert_string_equal(scores.metric, "acc");
     ASSERT_STATUS(weft_answers_write(answers, in_folder(state, "no-files")), WEFT_ERR_USAGE);
@@ -597,12 +598,12 @@ static void failing_allocations_are_survived(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(options_take_names_and_texts),     cmocka_unit_test(config_files_give_way_to_the_program),
-        cmocka_unit_test(a_context_knows_its_place),        cmocka_unit_test(what_is_written_is_read_back),
-        cmocka_unit_test(wrong_arrays_are_refused),         cmocka_unit_test(partitions_are_what_they_report),
-        cmocka_unit_test(training_returns_its_figures),     cmocka_unit_test(training_failures_return),
-        cmocka_unit_test(weights_of_clicks_open),           cmocka_unit_test(a_watch_hears_of_epochs_and_stops), cmocka_unit_test(an_evaluation_scores),
-        cmocka_unit_test(failing_allocations_are_survived),
+        cmocka_unit_test(options_take_names_and_texts), cmocka_unit_test(config_files_give_way_to_the_program),
+        cmocka_unit_test(a_context_knows_its_place),    cmocka_unit_test(what_is_written_is_read_back),
+        cmocka_unit_test(wrong_arrays_are_refused),     cmocka_unit_test(partitions_are_what_they_report),
+        cmocka_unit_test(training_returns_its_figures), cmocka_unit_test(training_failures_return),
+        cmocka_unit_test(weights_of_clicks_open),       cmocka_unit_test(a_watch_hears_of_epochs_and_stops),
+        cmocka_unit_test(an_evaluation_scores),         cmocka_unit_test(failing_allocations_are_survived),
     };
     return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
 }
