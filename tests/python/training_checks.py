@@ -104,7 +104,7 @@ def screen(told):
 os.environ["TERM"] = "xterm"
 notebook = types.ModuleType("IPython")
 notebook.get_ipython = ZMQInteractiveShell
-bar = "run 1, epoch 12/12 [" + "#" * 30 + "] loss "
+bar = "run 1, epoch 12/12 [" + "#" * 30 + "]"
 for stream, how in ((Terminal(), {}), (Terminal(), dict(in_process=False)), (io.StringIO(), dict(progress=True)),
                     (Terminal(), dict(quiet=True, progress=True)), (Terminal(), dict(ranks=2, launcher=RANKS)), (io.StringIO(), dict(notebook=True))):
     if how.pop("notebook", False):
@@ -113,9 +113,10 @@ for stream, how in ((Terminal(), {}), (Terminal(), dict(in_process=False)), (io.
     sys.modules.pop("IPython", None)
     lines = screen(told)
     shown = [line for line in lines if line.startswith("run 1, epoch ")]
-    if how.get("in_process", True) and "ranks" not in how:  # the library calls after each epoch, the program has lines of the first and the last
-        assert np.array_equal(bits, run.metrics["loss"]) and shown == [bar + "%.4g" % bits[-1]], lines
-    assert len(shown) == 1 and " Epoch: " not in told and told.endswith("\n") and told.count("\r") > 3, told
+    library = how.get("in_process", True) and "ranks" not in how  # which tells of each epoch; the program of some, and of the end
+    assert shown == [bar + " loss %.4g" % bits[-1] if library else bar], lines
+    assert np.allclose(bits, run.metrics["loss"], rtol=1e-5) and (not library or np.array_equal(bits, run.metrics["loss"]))
+    assert " Epoch: " not in told and told.endswith("\n") and told.count("\r") >= 2, told
     assert ("weft: training: " in told) == (not how.get("quiet", False)), told
     assert not any("\r" in line or line.startswith(" ") and not line.startswith("  ") for line in lines), lines
 for stream, how in ((io.StringIO(), {}), (Terminal(), dict(progress=False))):
