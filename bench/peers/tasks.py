@@ -7,11 +7,15 @@ Numbers (squared, absolute and Huber loss) and classes that are uneven (with and
 Tolokers, split 0 and each eighth edge, by GraphSAGE of two layers with Adam at 0.01: the numbers are the first column, a share of a
 worker's tasks, from who is banned and all other columns but the third, one of the four shares that add up to 1; the classes are
 who is banned, from all columns. Images are the first 4,000 of CIFAR-10, of which 1,000 are judged, by two convolutions and two linear
-layers with SGD, momentum 0.9. Both sides see the same inputs, draw weights of their own, and are judged after the last epoch by one
-program, scikit-learn, which must agree with what Weft tells of itself. Prints a Markdown table.
+layers with SGD, momentum 0.9; once more with a quarter of the training images of five classes, with and without balanced weights. Both
+sides see the same inputs, draw weights of their own, and are judged after the last epoch by one program, scikit-learn, which must agree
+with what Weft tells of itself. Boosted trees learn a flight's minutes in the air, from 30,000 flights that the seed draws and for 10,000
+others, beside scikit-learn's. Prints a Markdown table. --only tables, images or graph leaves the others out.
 """
 import argparse
+import csv
 import gzip
+import lzma
 import os
 import sys
 import tempfile
@@ -25,12 +29,15 @@ import scipy.sparse  # noqa: E402
 import torch  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
 from sklearn import metrics  # noqa: E402
+from sklearn.ensemble import HistGradientBoostingRegressor  # noqa: E402
 from torch import nn  # noqa: E402
 
 PARTS = {"train": "train_masks", "valid": "val_masks", "test": "test_masks"}
 TARGET, WITHHELD = 0, 2  # two of the four shares, which add up to 1, in the first columns of Tolokers
 THINNED = 8  # each eighth edge of 519,000: minutes in place of an hour
 JUDGED, RECORD, CLASSES = 1000, 3073, 10
+FLIGHTS, JUDGED_FLIGHTS = 30000, 10000
+COLUMNS = ["month", "day", "sched_dep_time", "sched_arr_time", "carrier", "origin", "dest", "distance"]
 AGREE = 1e-4
 NET = """conv 16 3 pad=1 start=uniform
 relu
@@ -56,6 +63,7 @@ JUDGES = {
     "f1": lambda label, answer: metrics.f1_score(label, answer, average="macro"),
     "top5": lambda label, answer: metrics.top_k_accuracy_score(label, answer, k=5, labels=range(CLASSES)),
     "rocauc": lambda label, answer: metrics.roc_auc_score(label, answer, average="macro", multi_class="ovr"),
+    "macro-f1": lambda label, answer: metrics.f1_score(label, answer.argmax(1), average="macro"),
     "acc": lambda label, answer: metrics.accuracy_score(label, answer.argmax(1)),
 }
 
@@ -145,14 +153,15 @@ def graph_rows(args, folder, numbers):
 
 
 # ---- images ----
-def torch_images(args, pixels, label, seed):
+def torch_images(args, pixels, label, weight, seed):
+    """The last images are judged. -> their probabilities"""
     torch.manual_seed(seed)
     model = nn.Sequential(nn.Conv2d(3, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(),
                           nn.MaxPool2d(2), nn.Flatten(), nn.Linear(2048, 64), nn.ReLU(), nn.Linear(64, CLASSES))
     optimizer = torch.optim.SGD(model.parameters(), args.image_lr, momentum=0.9)
     for _ in range(args.image_epochs):
         for rows in torch.randperm(len(label) - JUDGED).split(args.batch):
-            loss = F.cross_entropy(model(pixels[rows]), label[rows])
+            loss = F.cross_entropy(model(pixels[rows]), label[rows], weight)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
@@ -160,21 +169,26 @@ def torch_images(args, pixels, label, seed):
         return model(pixels[-JUDGED:]).softmax(1).numpy()
 
 
-def weft_images(args, folder, seed, label):
-    run, out = os.path.join(folder, f"images-{seed}"), os.path.join(folder, f"answers-{seed}")
+def weft_images(args, folder, weights, seed, label):
+    run, out = os.path.join(folder, f"{weights}-{seed}"), os.path.join(folder, f"answers-{weights}-{seed}")
     measuring.run([args.weft, "train", "--quiet", "--data", os.path.join(folder, "images"), "--model", os.path.join(folder, "small.net"),
                    "--augment", "none", "--lr", args.image_lr, "--momentum", 0.9, "--weight-decay", 0, "--schedule", "constant", "--warmup", 0,
-                   "--batch-size", args.batch, "--epochs", args.image_epochs, "--metric", "rocauc", "--seed", seed, "--run-dir", run], args.threads)
+                   "--batch-size", args.batch, "--epochs", args.image_epochs, "--metric", "rocauc", "--seed", seed, "--run-dir", run,
+                   *(["--class-weights", weights] if weights != "none" else [])], args.threads)
     measuring.run([args.weft, "predict", run, os.path.join(folder, "images"), "--out", out, "--quiet"], quiet=True)
     answer = np.load(os.path.join(out, "probabilities.npy"))
     agree(JUDGES["rocauc"](label, answer), measuring.read_json(os.path.join(run, "summary.json"))["test_mean"], f"images, rocauc, seed {seed}")
     return answer
 
 
-def image_rows(args, folder):
+def image_rows(args, folder, uneven):
     with gzip.open(os.path.join(args.data, "cifar10", "data_batch_1.first4000.bin.gz"), "rb") as file:
         records = np.frombuffer(file.read(), np.uint8).reshape(-1, RECORD)
-    os.mkdir(os.path.join(folder, "images"))
+    if uneven:
+        kept = (records[:, 0] < CLASSES // 2) | (np.arange(len(records)) % 4 == 0) | (np.arange(len(records)) >= len(records) - JUDGED)
+        records = records[kept]
+    folder = os.path.join(folder, f"images-{uneven}")
+    os.makedirs(os.path.join(folder, "images"))
     records[:-JUDGED].tofile(os.path.join(folder, "images", "data_batch_1.bin"))
     records[-JUDGED:].tofile(os.path.join(folder, "images", "test_batch.bin"))
     with open(os.path.join(folder, "small.net"), "w", encoding="ascii") as file:
@@ -182,9 +196,56 @@ def image_rows(args, folder):
     label, pixels = records[:, 0].astype(np.int64), records[:, 1:].reshape(-1, 3, 32, 32) / 255.0
     mean, deviation = (getattr(pixels[:-JUDGED], f)((0, 2, 3), keepdims=True) for f in ("mean", "std"))
     pixels, judged = torch.from_numpy(((pixels - mean) / deviation).astype(np.float32)), label[-JUDGED:]
-    ours = [weft_images(args, folder, seed, judged) for seed in range(args.seeds)]
-    theirs = [torch_images(args, pixels, torch.from_numpy(label), seed) for seed in range(args.seeds)]
-    tell("CIFAR-10, 3,000 images", "classes", ["acc", "top5", "rocauc"], judged, ours, theirs)
+    balanced = torch.from_numpy((len(label) - JUDGED) / (CLASSES * np.bincount(label[:-JUDGED]))).float()
+    for weights, weight in (("none", None), ("balanced", balanced))[:1 + uneven]:
+        ours = [weft_images(args, folder, weights, seed, judged) for seed in range(args.seeds)]
+        theirs = [torch_images(args, pixels, torch.from_numpy(label), weight, seed) for seed in range(args.seeds)]
+        tell(f"CIFAR-10, {len(label) - JUDGED:,} images", "classes" if weight is None else "classes, balanced weights",
+             ["acc", "macro-f1", "top5", "rocauc"], judged, ours, theirs)
+
+
+# ---- tables ----
+def read_flights(path):
+    """-> columns [flights, COLUMNS], words as numbers in their order, and minutes in the air."""
+    with lzma.open(os.path.join(path, "nycflights13", "flights.csv.xz"), "rt", encoding="ascii") as file:
+        rows = [row for row in csv.DictReader(file) if row["air_time"] not in ("", "NA")]
+    columns = []
+    for name in COLUMNS:
+        column = np.array([row[name] for row in rows])
+        columns.append(np.unique(column, return_inverse=True)[1] if name in ("carrier", "origin", "dest") else column.astype(np.float32))
+    return np.column_stack(columns).astype(np.float32), np.array([row["air_time"] for row in rows], np.float32)
+
+
+def weft_flights(args, folder, seed, parts):
+    run, out = os.path.join(folder, f"flights-{seed}"), os.path.join(folder, f"flight-answers-{seed}")
+    files = []
+    for part, (x, y) in parts.items():
+        files.append(os.path.join(folder, f"{part}-{seed}.csv"))
+        np.savetxt(files[-1], np.column_stack([x, y]), "%g", ",", header=",".join([*COLUMNS, "air_time"]), comments="")
+    measuring.run([args.weft, "train", "--quiet", "--data", files[0], "--target", "air_time", "--model", "trees", "--loss", "squared", "--trees", 100,
+                   "--depth", 6, "--lr", 0.1, "--lambda", 1, "--min-child-weight", 20, "--valid-share", 0, "--test-share", 0, "--seed", seed, "--run-dir", run],
+                  args.threads)
+    measuring.run([args.weft, "predict", run, files[1], "--out", out, "--quiet"], quiet=True)
+    answer = np.load(os.path.join(out, "predictions.npy")).ravel()
+    told = [part for name, part in measuring.read_json(os.path.join(out, "scores.json")).items() if name in PARTS]
+    told = (sum(part["rows"] * part["score"]**2 for part in told) / sum(part["rows"] for part in told)) ** 0.5
+    agree(JUDGES["rmse"](parts["test"][1], answer), told, f"flights, rmse, seed {seed}")
+    return answer
+
+
+def table_rows(args, folder):
+    x, y = read_flights(args.data)
+    sides, scores = {"Weft": [], "scikit-learn": []}, ["r2", "rmse", "mae"]
+    for seed in range(args.seeds):
+        drawn = np.random.default_rng(seed).permutation(len(y))[:FLIGHTS + JUDGED_FLIGHTS]
+        parts = {"train": (x[drawn[:FLIGHTS]], y[drawn[:FLIGHTS]]), "test": (x[drawn[FLIGHTS:]], y[drawn[FLIGHTS:]])}
+        peer = HistGradientBoostingRegressor(max_iter=100, max_depth=6, max_leaf_nodes=None, learning_rate=0.1, l2_regularization=1, min_samples_leaf=20,
+                                             early_stopping=False).fit(*parts["train"])
+        for side, answer in zip(sides.values(), (weft_flights(args, folder, seed, parts), peer.predict(parts["test"][0]))):
+            side.append([100 * JUDGES[name](parts["test"][1], answer) for name in scores])
+    for i, name in enumerate(scores):
+        ours, theirs = (measuring.interval([row[i] for row in side]) for side in sides.values())
+        print(f"| flights | numbers, trees beside scikit-learn's | {name} | {ours} | {theirs} |", flush=True)
 
 
 # ---- what is told ----
@@ -207,17 +268,20 @@ def parse():
     parser.add_argument("--image-epochs", type=int, default=4)
     parser.add_argument("--image-lr", type=float, default=0.02)
     parser.add_argument("--batch", type=int, default=100)
+    parser.add_argument("--only", choices=("tables", "images", "graph"))
     return measuring.peer_arguments(parser)
 
 
 def main():
     args = parse()
     torch.set_num_threads(args.threads)
-    print("| data | task | score x 100 | Weft | PyTorch |\n|---|---|---|---|---|", flush=True)
+    print("| data | task | score x 100 | Weft | peer |\n|---|---|---|---|---|", flush=True)
     with tempfile.TemporaryDirectory() as folder:
-        graph_rows(args, folder, True)
-        graph_rows(args, folder, False)
-        image_rows(args, folder)
+        parts = {"tables": lambda: table_rows(args, folder), "images": lambda: [image_rows(args, folder, uneven) for uneven in (False, True)],
+                 "graph": lambda: [graph_rows(args, folder, numbers) for numbers in (True, False)]}
+        for name, make in parts.items():
+            if args.only in (None, name):
+                make()
 
 
 if __name__ == "__main__":

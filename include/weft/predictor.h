@@ -11,7 +11,7 @@
  *     }
  *     weft_answers_destroy(answers);
  *
- * A program that calls more than one of weft_train and weft_predict under a launcher holds a weft_context open around
+ * A program that calls more than one of weft_train, weft_predict and weft_eval under a launcher holds a weft_context open around
  * all of them (weft/context.h): MPI cannot start a second time. docs/examples/04_predict.c shows it.
  *
  * Nothing goes to standard output; the log is on stderr (option quiet silences it).
@@ -42,6 +42,14 @@ typedef struct weft_answers weft_answers;
  */
 weft_status weft_predict(const weft_options *options, weft_answers **answers);
 
+/*
+ * Score a trained model on some data, as `weft eval` does: weft_predict() for those who want weft_answers_scores() alone.
+ *   options  [in]   of the command "eval"; otherwise as those of weft_predict
+ *   answers  [out]  as of weft_predict, but weft_answers_write refuses them
+ * WEFT_ERR_DATA: also labels of which the model knows none; all else as weft_predict.
+ */
+weft_status weft_eval(const weft_options *options, weft_answers **answers);
+
 /* Rows that this rank answered for, and those of all ranks. Not collective. */
 int64_t weft_answers_rows(const weft_answers *answers);
 int64_t weft_answers_total(const weft_answers *answers);
@@ -66,7 +74,7 @@ void weft_answers_scores(const weft_answers *answers, weft_scores *scores);
 /*
  * Write the files of `weft predict` (predictions.npy, probabilities.npy, scores.json, and what the options ask for) into
  * a new folder. Collective.
- * WEFT_ERR_USAGE: the folder exists; WEFT_ERR_UNSUPPORTED: an option asks for what the model has not;
+ * WEFT_ERR_USAGE: the folder exists, or the answers are weft_eval's; WEFT_ERR_UNSUPPORTED: an option asks for what the model has not;
  * WEFT_ERR_IO, WEFT_ERR_PERMISSION: it cannot be written.
  */
 weft_status weft_answers_write(weft_answers *answers, const char *folder);

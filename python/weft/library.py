@@ -13,6 +13,7 @@ import threading
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional
 
 from weft.program import error_of, find_library
+from weft.progress import Bar
 
 
 class Epoch(NamedTuple):
@@ -67,14 +68,14 @@ def load(path: str) -> ctypes.CDLL:
 
 
 @contextlib.contextmanager
-def _log_shown(quiet: bool) -> Iterator[None]:
-    """What C writes to descriptor 2 goes to sys.stderr: notebooks and tests put something else in its place. quiet: nowhere."""
+def _log_shown(quiet: bool, bar: Optional[Bar] = None) -> Iterator[None]:
+    """What C writes to descriptor 2 goes to sys.stderr: notebooks and tests put something else in its place. quiet: nowhere. bar: to it."""
     sys.stderr.flush()
     try:
         direct = sys.stderr.fileno() == 2
     except (OSError, ValueError, io.UnsupportedOperation):
         direct = False
-    if direct and not quiet:
+    if direct and not quiet and bar is None:
         yield
         return
     kept = os.dup(2)
@@ -85,7 +86,9 @@ def _log_shown(quiet: bool) -> Iterator[None]:
     def relay() -> None:
         with open(reading, encoding="utf-8", errors="replace") as lines:
             for line in lines:
-                if not quiet:
+                if bar is not None:
+                    bar.line(line)
+                elif not quiet:
                     sys.stderr.write(line)
 
     thread = threading.Thread(target=relay)
@@ -151,8 +154,9 @@ def _options(library: ctypes.CDLL, command: str, texts: Mapping[str, str]) -> ct
     return options
 
 
-def train(library: ctypes.CDLL, texts: Mapping[str, str], quiet: bool, on_epoch: Optional[Callable[[Epoch], Any]]) -> Dict[str, Any]:
-    """Trains with options of `weft train` by name, and returns the figures of weft_train_result.
+def train(library: ctypes.CDLL, texts: Mapping[str, str], quiet: bool, on_epoch: Optional[Callable[[Epoch], Any]],
+          bar: Optional[Bar] = None) -> Dict[str, Any]:
+    """Trains with options of `weft train` by name, and returns the figures of weft_train_result. bar: shows the epochs.
 
     on_epoch is called after every epoch; what it raises ends the training with a checkpoint, and is raised. Error, Stopped: as
     weft.program has them."""
@@ -161,12 +165,14 @@ def train(library: ctypes.CDLL, texts: Mapping[str, str], quiet: bool, on_epoch:
 
     def tell(_: Any, epoch: Any) -> None:
         try:
+            if bar is not None:
+                bar.epoch(epoch.contents.run + 1, epoch.contents.epoch, epoch.contents.loss)
             if on_epoch is not None and not raised:
                 on_epoch(Epoch(*(getattr(epoch.contents, name) for name in Epoch._fields)))
         except BaseException as error:  # C code cannot let it pass
             raised.append(error)
 
-    with _interruptions() as asked, _affinity_kept(), _log_shown(quiet):
+    with _interruptions() as asked, _affinity_kept(), _log_shown(quiet, bar):
         watch = _Watch(None, _ON_EPOCH(tell), _ASKED(lambda _: bool(asked or raised)))
         options = _options(library, "train", texts)
         status = library.weft_train_watched(options, ctypes.byref(watch), ctypes.byref(result))

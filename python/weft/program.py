@@ -158,10 +158,11 @@ def _relay(process: "subprocess.Popen[str]", tell: Callable[[str], Any]) -> bool
 
 
 def run(words: Sequence[str], *, weft: Optional[str] = None, ranks: int = 1, quiet: bool = False,
-        launcher: Sequence[str] = MPIRUN) -> str:
+        launcher: Sequence[str] = MPIRUN, show: Optional[Callable[[str], Any]] = None) -> str:
     """Runs the program with these words, and returns what it printed.
 
-    ranks: more than one are started by `launcher`, whose last word the number follows. quiet: its log is not shown. Error: it failed;
+    ranks: more than one are started by `launcher`, whose last word the number follows. quiet: its log is not shown; show: it is called
+    with the lines of the log in place of sys.stderr. Error: it failed;
     Stopped: it ended early with a checkpoint."""
     program = find_program(weft)
     if program is None:
@@ -171,7 +172,9 @@ def run(words: Sequence[str], *, weft: Optional[str] = None, ranks: int = 1, qui
 
     def tell(line: str) -> None:
         log.append(line)
-        if not quiet:
+        if show is not None:
+            show(line)
+        elif not quiet:
             sys.stderr.write(line)
 
     # A session of its own: Ctrl-C of a terminal goes to Python alone, because mpirun would leave its ranks no time.

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Networks on images as files of ONNX: ONNX Runtime gives the logits of weft predict for every word of a network, and for networks
-# of the zoo; what cannot be written is refused. Needs the modules onnx and onnxruntime of $ONNX_PYTHON or python3 for the
-# former.
+# of the zoo; what cannot be written is refused. The former needs the modules onnx and onnxruntime of $ONNX_PYTHON or python3, or those
+# that scripts/test fetched.
 # trees: release
 set -u
 weft=$1
@@ -23,6 +23,7 @@ refused 'ONNX is for networks on images' export trees --out model.onnx
 refused 'FILE.onnx in small letters' export trees --out model.ONNX
 
 python=${ONNX_PYTHON:-python3}
+export PYTHONPATH=$source_dir/build/onnx${PYTHONPATH:+:$PYTHONPATH} PYTHONDONTWRITEBYTECODE=1
 "$python" -c 'import numpy, onnx, onnxruntime' 2>/dev/null || skip "no modules onnx and onnxruntime"
 
 # ---- CIFAR files, whose test images both read ----

@@ -78,6 +78,10 @@ ok "$weft" train --resume run --epochs 9 --threads 1 --pin off --quiet
 # ---- what is refused ----
 refused 2 'augment is not for texts' "$weft" train --data reviews.csv "${all[@]}" --augment flip
 refused 2 'mixup is not for texts' "$weft" train --data reviews.csv "${all[@]}" --mixup 0.2
+refused 2 'image-moments 0.5/0.5 scales pixels' "$weft" train --data reviews.csv "${all[@]}" --image-moments 0.5/0.5
+# Labels that are alike in as many bytes as a class's name has are no single class.
+python3 -c 'print("text,mood\n" + "".join("a film %d,%s\n" % (i, "y" * 255 + "ab"[i % 2] if i > 2 else "short") for i in range(40)), end="")' >long.csv
+refused 65 "row 4: column 'mood' has a label of 256 bytes, 'yyyy" "$weft" train --data long.csv "${all[@]}" --model encoder-tiny
 refused 2 "no column" "$weft" train --data reviews.csv --text-column tex --target mood
 refused 2 'the text and the target' "$weft" train --data reviews.csv --text-column text --target text
 printf 'conv 4 3\nglobalpool\nlinear classes\n' >image.net

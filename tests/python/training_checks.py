@@ -6,7 +6,9 @@ import io
 import os
 import signal
 import subprocess
+import sys
 import threading
+import types
 
 import numpy as np
 
@@ -71,6 +73,56 @@ assert abs(run.test - np.mean(answers.predictions[part == 2, 0] == y[part == 2])
 assert os.path.getsize(run.report()) > 10000
 again = weft.load("inside").predict()  # the temporary store is there as long as its object
 assert np.array_equal(again.probabilities, answers.probabilities)
+
+# ---- a bar in place of the lines of epochs ----
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def told_of(stream, **how):
+    with contextlib.redirect_stderr(stream):
+        bits = weft.train(graph, **{**options, **how}).metrics["loss"]
+    return stream.getvalue(), bits
+
+
+class ZMQInteractiveShell:  # of IPython, in a notebook
+    pass
+
+
+def screen(told):
+    """What a terminal shows: a carriage return goes back to the begin of the line, which is written over."""
+    lines = []
+    for line in told.split("\n"):
+        shown = ""
+        for part in line.split("\r"):
+            shown = part + shown[len(part):]
+        lines.append(shown.rstrip())
+    return lines
+
+
+os.environ["TERM"] = "xterm"
+notebook = types.ModuleType("IPython")
+notebook.get_ipython = ZMQInteractiveShell
+bar = "run 1, epoch 12/12 [" + "#" * 30 + "]"
+for stream, how in ((Terminal(), {}), (Terminal(), dict(in_process=False)), (io.StringIO(), dict(progress=True)),
+                    (Terminal(), dict(quiet=True, progress=True)), (Terminal(), dict(ranks=2, launcher=RANKS)), (io.StringIO(), dict(notebook=True))):
+    if how.pop("notebook", False):
+        sys.modules["IPython"] = notebook
+    told, bits = told_of(stream, **how)
+    sys.modules.pop("IPython", None)
+    lines = screen(told)
+    shown = [line for line in lines if line.startswith("run 1, epoch ")]
+    library = how.get("in_process", True) and "ranks" not in how  # which tells of each epoch; the program of some, and of the end
+    assert shown == [bar + " loss %.4g" % bits[-1] if library else bar], lines
+    assert np.allclose(bits, run.metrics["loss"], rtol=1e-5) and (not library or np.array_equal(bits, run.metrics["loss"]))
+    assert " Epoch: " not in told and told.endswith("\n") and told.count("\r") >= 2, told
+    assert ("weft: training: " in told) == (not how.get("quiet", False)), told
+    assert not any("\r" in line or line.startswith(" ") and not line.startswith("  ") for line in lines), lines
+for stream, how in ((io.StringIO(), {}), (Terminal(), dict(progress=False))):
+    told, _ = told_of(stream, **how)
+    assert "\r" not in told and "Run: 01, Epoch: 01" in told, told
+assert told_of(Terminal(), quiet=True)[0] == ""
 
 # ---- refusals, in the program's words ----
 for within in (True, False):

@@ -190,9 +190,14 @@ static void test_first_steps(void **state)
     static const char *const nets[] = {"mobilenet-v1", "mobilenet-v2"};
     for (size_t i = 0; i < sizeof nets / sizeof *nets; ++i) {
         char path[512];
-        golden g = {.name = nets[i], .size = {32, 32, 3}, .backend = "ref", .dtype = WEFT_DTYPE_F64, .tolerance = 1e-9};
+        golden g = {.name = nets[i],
+                    .size = {32, 32, 3},
+                    .backend = "ref",
+                    .dtype = WEFT_DTYPE_F64,
+                    .tolerance = 1e-9,
+                    .of_weights = 1e-9};
         snprintf(path, sizeof path, WEFT_SOURCE_DIR "/tests/golden/zoo-%s.npz", nets[i]);
-        against_pytorch(path, &g, 3);
+        against_pytorch(path, &g, STEPS);
     }
 }
 

@@ -11,7 +11,7 @@
 #include "table/table_options.def"
 #include "train/batch/row_split.h"
 
-enum { ROW_NAME_BYTES = 24, NO_TEXT = -1, USUAL_MOST = TEXT_LENGTH_AUTO_MOST };
+enum { ROW_NAME_BYTES = 24, NO_TEXT = -1, USUAL_MOST = TEXT_LENGTH_AUTO_MOST, TOLD_BYTES = 40 };
 
 /* What samples are made of. */
 typedef struct text_store {
@@ -77,15 +77,30 @@ static weft_status name_classes(reading *r, int64_t classes)
     return image_set_name_classes(r->set, classes);
 }
 
+static int64_t first_row_of(const int32_t *code, int64_t rows, int64_t wanted)
+{
+    int64_t row = 0;
+    while (row + 1 < rows && code[row] != wanted) {
+        ++row;
+    }
+    return row;
+}
+
+/* A name that was cut might be that of another class: it is refused. */
 static weft_status label_words(reading *r)
 {
-    const table_words *words = r->table.schema.field[r->target].words;
+    const table_field *field = &r->table.schema.field[r->target];
     const int32_t *code = r->table.column[r->target].data;
-    WEFT_TRY(name_classes(r, words_count(words)));
+    WEFT_TRY(name_classes(r, words_count(field->words)));
     for (int64_t c = 0; c < r->set->classes; ++c) {
         size_t bytes = 0;
-        const char *text = words_text(words, c, &bytes);
-        snprintf(r->set->class_name[c], IMAGE_NAME_BYTES, "%.*s", (int)utf8_fitting(text, IMAGE_NAME_BYTES - 1), text);
+        const char *text = words_text(field->words, c, &bytes);
+        WEFT_CHECK(bytes < IMAGE_NAME_BYTES, WEFT_ERR_DATA,
+                   "%s: row %lld: column '%s' has a label of %zu bytes, '%.*s...'; a class has a name of at most %d: "
+                   "shorten it",
+                   path_of(r), (long long)first_row_of(code, r->table.rows, c), field->name, bytes,
+                   (int)utf8_fitting(text, TOLD_BYTES), text, IMAGE_NAME_BYTES - 1);
+        snprintf(r->set->class_name[c], IMAGE_NAME_BYTES, "%s", text);
     }
     memcpy(r->label, code, (size_t)r->table.rows * sizeof *code);
     return WEFT_OK;

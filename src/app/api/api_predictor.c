@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "app/api/api.h"
+#include "app/predict/against.h"
 #include "app/predict/answers.h"
 #include "app/workload/app_catalog.h"
 #include "base/alloc.h"
@@ -13,23 +14,29 @@ struct weft_answers {
     app_context context;
     predictor predictor;
     answers answers;
+    against_scores against; /* of option against */
+    bool writes;            /* made by weft_predict */
 };
 
 static weft_status answer(const weft_options *options, weft_answers *a)
 {
     WEFT_TRY(app_context_open(options, &a->context));
-    WEFT_TRY(predictor_open(&a->context, a->context.options, &a->predictor));
-    WEFT_TRY(predictor_load(&a->predictor, true));
-    return answers_make(&a->predictor, &a->answers);
+    const weft_options *asked = a->context.options;
+    WEFT_TRY(against_answer(&a->context, asked, &a->against));
+    WEFT_TRY(predictor_open(&a->context, asked, &a->predictor));
+    WEFT_TRY(predictor_load(&a->predictor, a->writes));
+    WEFT_TRY(answers_make(&a->predictor, &a->answers));
+    return against_compare(&a->predictor, a->answers.logits, &a->against, &a->answers.table);
 }
 
-weft_status weft_predict(const weft_options *options, weft_answers **out)
+static weft_status ask(const weft_options *options, bool writes, weft_answers **out)
 {
     weft_answers *made = NULL;
     *out = NULL;
-    WEFT_TRY(api_check_command(options, "predict", "weft_predict"));
+    WEFT_TRY(api_check_command(options, writes ? "predict" : "eval", writes ? "weft_predict" : "weft_eval"));
     WEFT_TRY(app_set_log_level(options));
     WEFT_TRY(WEFT_NEW_ZERO(&made, 1, WEFT_MEM_GENERAL));
+    made->writes = writes;
     const weft_status status = answer(options, made);
     if (status != WEFT_OK) {
         predictor_abandon(&made->predictor); /* it keeps the message */
@@ -38,6 +45,16 @@ weft_status weft_predict(const weft_options *options, weft_answers **out)
     }
     *out = made;
     return WEFT_OK;
+}
+
+weft_status weft_predict(const weft_options *options, weft_answers **out)
+{
+    return ask(options, true, out);
+}
+
+weft_status weft_eval(const weft_options *options, weft_answers **out)
+{
+    return ask(options, false, out);
 }
 
 int64_t weft_answers_rows(const weft_answers *a)
@@ -98,6 +115,7 @@ weft_status weft_answers_write(weft_answers *a, const char *folder)
 {
     weft_comm *comm = a->context.comm;
     const bool first = comm_rank(comm) == 0;
+    WEFT_CHECK(a->writes, WEFT_ERR_USAGE, "answers of weft_eval have no files: weft_predict makes some that have");
     char temporary[FILE_PATH_MAX] = "", message[FILE_PATH_MAX];
     WEFT_TRY(comm_agree(comm, first ? folder_begin(folder, false, temporary) : WEFT_OK));
     weft_status status = write_copy(a, temporary);
@@ -115,6 +133,7 @@ void weft_answers_destroy(weft_answers *a)
 {
     if (a != NULL) {
         answers_free(&a->answers);
+        against_free(&a->against);
         predictor_close(&a->predictor);
         app_context_close(&a->context);
         weft_free(a);

@@ -52,7 +52,11 @@ static weft_status refuse_idle(const workload *work)
     static const option_id of_size[] = {OPT_IMAGE_SIZE, OPTION_NONE};
     static const option_id of_training[] = {OPT_TEXT_LENGTH, OPT_VOCABULARY, OPTION_NONE};
     const weft_options *o = work->context->options;
+    const char *moments = option_text(o, OPT_IMAGE_MOMENTS);
     WEFT_TRY(refuse(o, of_images, "is not for texts"));
+    WEFT_CHECK(option_is_auto(o, OPT_IMAGE_MOMENTS) || strcmp(moments, TEXT_MOMENTS) == 0, WEFT_ERR_USAGE,
+               "--%s %s scales pixels and is not for texts: leave it out", option_row_in(o, OPT_IMAGE_MOMENTS)->name,
+               moments);
     if (work->trained) {
         return refuse(o, of_training, "is of the training, and the model keeps it");
     }

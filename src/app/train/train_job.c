@@ -107,8 +107,8 @@ static void log_start(const train_job *job)
     if (workload_parameters(work) > 0) {
         snprintf(parameters, sizeof parameters, "%lld parameters, ", (long long)workload_parameters(work));
     }
-    log_info("training: %s%lld/%lld/%lld %s to train/valid/test", parameters, (long long)counted[0],
-             (long long)counted[1], (long long)counted[2], work->rows);
+    log_info("training: %s%lld/%lld/%lld %s to train/valid/test, %lld epochs", parameters, (long long)counted[0],
+             (long long)counted[1], (long long)counted[2], work->rows, (long long)job->services.epochs);
     log_info("first epoch after %.2f s", job->report.started - job->started);
 }
 

@@ -466,6 +466,72 @@ static void a_watch_hears_of_epochs_and_stops(void **state)
     weft_options_destroy(options);
 }
 
+static weft_answers *asked(const char *command, const char *model, const char *data)
+{
+    weft_options *options = NULL;
+    weft_answers *answers = NULL;
+    ASSERT_OK(weft_options_create(command, &options));
+    ASSERT_OK(weft_options_set(options, "checkpoint", model));
+    ASSERT_OK(weft_options_set(options, "data", data));
+    ASSERT_OK(weft_options_set(options, "quiet", "on"));
+    ASSERT_OK(strcmp(command, "eval") == 0 ? weft_eval(options, &answers) : weft_predict(options, &answers));
+    weft_options_destroy(options);
+    return answers;
+}
+
+/* Scores of weft_eval are those of the training, and the share of right answers that its logits give. */
+static void an_evaluation_scores(void **state)
+{
+    static ring r;
+    weft_train_result result;
+    weft_scores scores, predicted;
+    make_ring(&r);
+    const char *path = in_folder(state, "scored.weft"), *bare = in_folder(state, "unlabelled.weft");
+    ASSERT_OK(weft_graph_write(path, &r.arrays, false));
+    r.arrays.label = NULL;
+    r.arrays.split = NULL;
+    r.arrays.classes = r.arrays.splits = 0;
+    ASSERT_OK(weft_graph_write(bare, &r.arrays, false));
+    weft_options *options = training(state, path, "scored");
+    ASSERT_OK(weft_options_set(options, "epochs", "3"));
+    ASSERT_OK(train_silently(state, options, &result));
+    weft_options_destroy(options);
+
+    weft_answers *answers = asked("eval", result.run_dir, path);
+    weft_answers_scores(answers, &scores);
+    assert_int_equal(weft_answers_width(answers), 2);
+    int64_t right = 0, rows = 0;
+    for (int64_t i = 0; i < weft_answers_rows(answers); ++i) {
+        const float *logit = weft_answers_values(answers) + 2 * i;
+        const int64_t v = weft_answers_id(answers, i);
+        rows += r.split[v] == 2;
+        right += r.split[v] == 2 && (logit[1] > logit[0]) == (r.label[v] == 1);
+    }
+    assert_true(scores.labelled && rows == N / 5 && scores.test == result.test_mean &&
+                scores.valid == result.valid_mean);
+    ASSERT_NEAR(scores.test, (double)right / (double)rows, 1e-12);
+    assert_string_equal(scores.metric, "acc");
+    ASSERT_STATUS(weft_answers_write(answers, in_folder(state, "no-files")), WEFT_ERR_USAGE);
+    assert_int_equal(access(in_folder(state, "no-files"), F_OK), -1);
+    weft_answers_destroy(answers);
+
+    answers = asked("predict", result.run_dir, path);
+    weft_answers_scores(answers, &predicted);
+    assert_true(predicted.test == scores.test && predicted.train == scores.train);
+    weft_answers_destroy(answers);
+    answers = asked("eval", result.run_dir, bare);
+    weft_answers_scores(answers, &scores);
+    assert_true(!scores.labelled && isnan(scores.test));
+    weft_answers_destroy(answers);
+
+    ASSERT_OK(weft_options_create("predict", &options));
+    answers = (weft_answers *)&options;
+    ASSERT_STATUS(weft_eval(options, &answers), WEFT_ERR_USAGE);
+    ASSERT_MESSAGE("weft_options_create(\"eval\"");
+    assert_null(answers);
+    weft_options_destroy(options);
+}
+
 static void training_failures_return(void **state)
 {
     weft_train_result result;
@@ -532,12 +598,12 @@ static void failing_allocations_are_survived(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(options_take_names_and_texts),     cmocka_unit_test(config_files_give_way_to_the_program),
-        cmocka_unit_test(a_context_knows_its_place),        cmocka_unit_test(what_is_written_is_read_back),
-        cmocka_unit_test(wrong_arrays_are_refused),         cmocka_unit_test(partitions_are_what_they_report),
-        cmocka_unit_test(training_returns_its_figures),     cmocka_unit_test(training_failures_return),
-        cmocka_unit_test(weights_of_clicks_open),           cmocka_unit_test(a_watch_hears_of_epochs_and_stops),
-        cmocka_unit_test(failing_allocations_are_survived),
+        cmocka_unit_test(options_take_names_and_texts), cmocka_unit_test(config_files_give_way_to_the_program),
+        cmocka_unit_test(a_context_knows_its_place),    cmocka_unit_test(what_is_written_is_read_back),
+        cmocka_unit_test(wrong_arrays_are_refused),     cmocka_unit_test(partitions_are_what_they_report),
+        cmocka_unit_test(training_returns_its_figures), cmocka_unit_test(training_failures_return),
+        cmocka_unit_test(weights_of_clicks_open),       cmocka_unit_test(a_watch_hears_of_epochs_and_stops),
+        cmocka_unit_test(an_evaluation_scores),         cmocka_unit_test(failing_allocations_are_survived),
     };
     return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
 }

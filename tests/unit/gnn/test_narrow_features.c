@@ -158,8 +158,8 @@ static weft_status slow_gemm(weft_hal *hal, const hal_gemm_args *args)
     return quick_gemm(hal, args);
 }
 
-/* Where products of bfloat16 are slow, as of a library, their time shows it: every product of every layer is measured by
- * the operation that an epoch calls. The times of float32 are not asserted, since a busy machine has any. */
+/* Where products of bfloat16 are slow, as of a library, their time shows it: every product of every layer is measured
+ * by the operation that an epoch calls. The times of float32 are not asserted, since a busy machine has any. */
 static void test_slow_products(void **state)
 {
     (void)state;
