@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "clicks/click_options.def"
 
 static const double worth = 0.97; /* of the seconds with what travels: without it, a turn takes less than that */
 
@@ -24,7 +25,7 @@ static weft_status decide(ahead_trial *t, weft_comm *comm)
     t->stays = t->least[0] < worth * t->least[1];
     if (t->stays && comm_rank(comm) == 0) {
         log_info("rows of the next batch do not travel ahead: batches take %.2f ms with them and %.2f ms without "
-                 "(--rows-ahead)",
+                 "(" FLAG_ROW_AHEAD ")",
                  1e3 * t->least[1] / AHEAD_TURN, 1e3 * t->least[0] / AHEAD_TURN);
     }
     return WEFT_OK;

@@ -7,8 +7,8 @@
  *
  * A slab is one block, whose largest column has 8 to 16 MiB, in huge pages. What lies at the end of a block may be in
  * small ones: that is of the column of numbers, the largest, and not what a rule keeps, which every update would look
- * for in pages that the processor does not know. The first slab begins with few rows and doubles. The lowest free row is
- * taken first. Rows are 64-bit numbers.
+ * for in pages that the processor does not know. The first slab begins with few rows and doubles. The lowest free row
+ * is taken first. Rows are 64-bit numbers.
  */
 #pragma once
 

@@ -182,8 +182,9 @@ static void check_tiles_follow_lists(weft_hal *hal, const hal_csr *csr)
     hal_spmm_trial_end(hal, &timed);
 }
 
-/* Matrices that are tried whole (3e5 edges) and by samples first (9e6): what auto takes is a form, sums rightly and leaks nothing.
- * That it is the quickest is a function of the seconds, above; whether those are right, no busy machine can tell. */
+/* Matrices that are tried whole (3e5 edges) and by samples first (9e6): what auto takes is a form, sums rightly and
+ * leaks nothing. That it is the quickest is a function of the seconds, above; whether those are right, no busy machine
+ * can tell. */
 static void test_trial(void **state)
 {
     (void)state;

@@ -2,7 +2,8 @@
  * support/comm_run.h: cases of a communicator as cmocka tests on threads, or one by one under mpirun; each twice,
  * without and with a communication thread, or (many short operations, which only wake that thread) once without.
  * Sanitizers see fewer counts of ranks, in half the time: who waits for whom is no other with 8 than with 4, and with
- * 5, where one is left over; whose memory it is, no other with 4 than with 3 and 8, nor with 7, which ranks of MPI have.
+ * 5, where one is left over; whose memory it is, no other with 4 than with 3 and 8, nor with 7, which ranks of MPI
+ * have.
  */
 #pragma once
 

@@ -81,8 +81,8 @@ static void nap(double seconds)
     nanosleep(&pause, NULL);
 }
 
-/* Rank 0 waits from the start and gives up, rank 2, which would wait for long, from half that limit on until it is called, rank 1
- * comes to the inquest only. */
+/* Rank 0 waits from the start and gives up, rank 2, which would wait for long, from half that limit on until it is
+ * called, rank 1 comes to the inquest only. */
 static weft_status late_waiter(weft_comm *comm, void *argument)
 {
     comm_inquest *result = argument; /* [3] */

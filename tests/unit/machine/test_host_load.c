@@ -175,8 +175,8 @@ static double spent(clockid_t clock)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* A process that turns in a circle: found on this machine, with the time that its own clock says; between what it had inside
- * and around the two looks, and the ticks that each of them cuts off. */
+/* A process that turns in a circle: found on this machine, with the time that its own clock says; between what it had
+ * inside and around the two looks, and the ticks that each of them cuts off. */
 static void test_this_machine(void **state)
 {
     (void)state;
