@@ -180,8 +180,8 @@ static weft_status copy_ops(weft_comm *comm, void *argument)
     return WEFT_OK;
 }
 
-/* Never faster than it is; what else the machine does meanwhile makes it slower at times: one of a few attempts. None is
- * where the machine let a twentieth of the messages come late in each of them: then nothing else can be told. */
+/* Never faster than it is; what else the machine does meanwhile makes it slower at times: one of a few attempts. None
+ * is where the machine let a twentieth of the messages come late in each of them: then nothing else can be told. */
 static void test_finds_a_slow_network(void **state)
 {
     (void)state;
