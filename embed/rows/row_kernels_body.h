@@ -14,9 +14,18 @@
 
 enum { AHEAD = 32, PIECE = 64, LINE = 64, LINES_MOST = 8 };
 
-/* write: the processor that asks will change the row, so that no other one keeps a copy; a constant. */
+/* write: the processor that asks will change the row, so that no other one keeps a copy. */
+static inline void prefetch_line(const char *line, bool write)
+{
+    if (write) {
+        __builtin_prefetch(line, 1);
+    } else {
+        __builtin_prefetch(line, 0);
+    }
+}
+
 static inline __attribute__((always_inline)) void prefetch_column(const row_slabs *slabs, int column, int64_t row,
-                                                                  const int write)
+                                                                  bool write)
 {
     const int64_t bytes = smaller(slabs->row_bytes[column], LINES_MOST * LINE);
     if (bytes == 0) {
@@ -24,9 +33,9 @@ static inline __attribute__((always_inline)) void prefetch_column(const row_slab
     }
     const char *start = row_at(slabs, column, row);
     for (int64_t at = 0; at < bytes; at += LINE) {
-        __builtin_prefetch(start + at, write);
+        prefetch_line(start + at, write);
     }
-    __builtin_prefetch(start + bytes - 1, write);
+    prefetch_line(start + bytes - 1, write);
 }
 
 static void read_rows(const row_rule *rule, const row_slabs *slabs, const int64_t *row, int64_t n, float *out,
@@ -35,7 +44,7 @@ static void read_rows(const row_rule *rule, const row_slabs *slabs, const int64_
     const int64_t stride = rule->stride;
     for (int64_t i = 0; i < n; ++i) {
         if (i + AHEAD < n && row[i + AHEAD] >= 0) {
-            prefetch_column(slabs, ROW_NUMBERS, row[i + AHEAD], 0);
+            prefetch_column(slabs, ROW_NUMBERS, row[i + AHEAD], false);
         }
         float *restrict to = out + i * ld;
         if (row[i] < 0) {
@@ -213,7 +222,7 @@ static void update_rows(const row_rule *rule, const row_slabs *slabs, const int6
     for (int64_t i = 0; i < n; ++i) {
         if (i + AHEAD < known && row[i + AHEAD] >= 0) {
             for (int c = 0; c < ROW_COLUMNS; ++c) {
-                prefetch_column(slabs, c, row[i + AHEAD], 1);
+                prefetch_column(slabs, c, row[i + AHEAD], true);
             }
         }
         if (row[i] < 0) {
