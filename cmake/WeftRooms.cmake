@@ -14,7 +14,7 @@ set(WEFT_NO_KERNEL_FILES "/gnn/data/|/src/table/") # these read files
 # What an input of a fuzz target reaches (tests/CMakeLists.txt compares their includes). Its tree takes all else: collectives,
 # layers, what divides a graph.
 set(WEFT_FUZZED_FILES
-  "/(app|base|io|option|machine|graph|table|dense)/|/gnn/(data/|links/link_files)|/partition/(given/|extract/|methods/|part)|/train/checkpoint/|/train/input_moments|/train/second/|/gnn/pyg_names|/comm/(comm|sync/)|/trees/forest/|/embed/rows/|/tune/|/focus/|/clicks/(data/click_(names|bags)|model/click_(net|sizes)|synth/click_spec)|/hal/cpu/sparse/share_")
+  "/(app|base|io|option|machine|graph|table|dense)/|/gnn/(data/|links/link_files)|/partition/(given/|extract/|methods/|part)|/train/checkpoint/|/train/input_moments|/train/second/|/gnn/pyg_names|/comm/(comm|sync/)|/trees/forest/|/embed/rows/|/tune/|/focus/|/clicks/(data/click_(names|bags)|model/click_(net|sizes)|synth/click_spec)|/hal/cpu/sparse/(share_|spmm_shared)")
 
 # out: the files, and in the place of those that are taken their objects.
 function(weft_kernels_of_another_tree name files out)

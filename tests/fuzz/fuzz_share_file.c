@@ -9,6 +9,7 @@
 
 #include "fuzz/fuzz_support.h"
 #include "hal/cpu/sparse/share_file.h"
+#include "hal/cpu/sparse/spmm_shared.h"
 
 enum { ROWS = 40, COLUMNS = 44, STRIP = 16, CHANGE_BYTES = 11, CHANGES = 16, ARRAYS = 5, STATED_LIMIT = 64 << 20 };
 
@@ -65,8 +66,13 @@ static void change_file(const char *folder, const uint8_t *record)
     closedir(entries);
 }
 
-static void multiply(const hal_shared_rows *m)
+static void multiply(hal_shared_rows *found)
 {
+    hal_spmm spmm = {.bytes = 0};
+    if (spmm_join_shared(&spmm, found) != WEFT_OK) {
+        abort();
+    }
+    const spmm_shared_rows *m = &spmm.shared;
     float *packed = calloc((size_t)(m->sources + m->sums) * STRIP, sizeof *packed);
     float *out = calloc((size_t)m->targets * STRIP, sizeof *out);
     if (packed == NULL || out == NULL) {
@@ -80,6 +86,7 @@ static void multiply(const hal_shared_rows *m)
     spmm_kernels_base.shared(m, STRIP, m->sums, m->sums + m->targets, m->sums, &rows);
     free(packed);
     free(out);
+    WEFT_FREE_ALL(spmm.shared.level, spmm.shared.start, spmm.shared.column);
 }
 
 static const share_search search = {.kernels = &spmm_kernels_base, .signs = true, .threads = 1};

@@ -9,8 +9,7 @@
 enum { OUT_SHARES = 16 };
 
 /* ---- preparing --------------------------------------------------------------------------------------------------- */
-/* Puts what a row adds and what it subtracts side by side. The levels of `found` become those of m. */
-static weft_status join_reads(hal_spmm *spmm, hal_shared_rows *found)
+weft_status spmm_join_shared(hal_spmm *spmm, hal_shared_rows *found)
 {
     spmm_shared_rows *m = &spmm->shared;
     const int64_t rows = found->sums + found->targets;
@@ -74,7 +73,7 @@ weft_status spmm_build_shared(hal_spmm *spmm, const hal_csr *csr, const char *ke
         return WEFT_OK;
     }
     WEFT_TRY(hal_share_find(csr, true, spmm->parts, keep, &found));
-    const weft_status status = join_reads(spmm, &found);
+    const weft_status status = spmm_join_shared(spmm, &found);
     hal_shared_rows_free(&found);
     WEFT_TRY(status);
     WEFT_TRY(split_levels(spmm));
