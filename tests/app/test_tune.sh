@@ -193,6 +193,19 @@ refused 2 "'speed' is none" "$weft" tune "${how[@]}" --objectives valid,speed --
 refused 2 "is there twice" "$weft" tune "${how[@]}" --objectives loss,loss --run-dir no
 refused 2 "numbers of ranks" ranks 2 "$weft" tune "${how[@]}" --objectives valid,epoch_s --elastic --run-dir no
 
+# ---- warped coordinates: an option of a search, which its journal holds it to ----
+warped=(warped.toml "${how[@]:1}" --scheduler fifo --searcher gp --trials 20)
+sed 's/^trials = .*/gp-warp = true/; /^scheduler/d; /^searcher/d' space.toml >warped.toml
+settings() { grep -o '"values": [^]]*' "$1/trials.jsonl"; }
+ok "$weft" tune "${warped[@]}" --run-dir warped
+ok "$weft" tune space.toml "${warped[@]:1}" --run-dir flat
+ok "$weft" tune space.toml "${warped[@]:1}" --gp-warp --run-dir said
+[ "$(settings warped)" = "$(settings said)" ] || fail "--gp-warp is another search than gp-warp in [search]"
+[ "$(settings warped)" != "$(settings flat)" ] || fail "--gp-warp changes nothing"
+refused 2 "the journal is of another search" "$weft" tune space.toml "${warped[@]:1}" --run-dir warped --resume
+refused 2 "the journal is of another search" "$weft" tune "${warped[@]}" --run-dir flat --resume
+ok "$weft" tune "${warped[@]}" --run-dir warped --resume
+
 # ---- a population ----
 printf '[space]\nlr = {log = [1e-4, 1]}\nweight-decay = {log = [1e-6, 1e-2]}\ndropout = {choice = [0.1, 0.2, 0.4]}\n' >changing.toml
 population=(changing.toml "${how[@]:1}" --scheduler pbt --interval 2 --trials 6 --searcher random)

@@ -9,15 +9,24 @@
 /* Normal priors of the logarithms: their means and deviations. Lengths as Hvarfner et al. have them. */
 static const double length_mean = 1.4142135623730951, length_deviation = 1.7320508075688772; /* as Hvarfner et al. */
 static const double variance_mean[GP_VARIANCES] = {0.0, -3.0, -5.0}, variance_deviation[GP_VARIANCES] = {1.0, 1.0, 1.5};
+static const double warp_deviation = 0.5; /* of log a and log b, whose mean is 0 */
 static const double log_two_pi = 1.8378770664093453, root_five = 2.23606797749979;
 
-weft_status gp_open(int dimensions, gp_model **gp)
+static int thetas(int dimensions, bool warps)
+{
+    return dimensions + GP_VARIANCES + (warps ? 2 * dimensions : 0);
+}
+
+weft_status gp_open(int dimensions, const bool *warp, gp_model **gp)
 {
     weft_status status = WEFT_OK;
     gp_model *g = NULL;
     WEFT_TRY(WEFT_NEW_ZERO(&g, 1, WEFT_MEM_SEARCH));
     g->dimensions = dimensions;
-    const size_t square = (size_t)GP_POINTS_MAX * GP_POINTS_MAX, theta = (size_t)dimensions + GP_VARIANCES;
+    const size_t square = (size_t)GP_POINTS_MAX * GP_POINTS_MAX, theta = (size_t)thetas(dimensions, warp != NULL);
+    if (warp != NULL) {
+        WEFT_TRY_GOTO(gp_warp_open(dimensions, GP_POINTS_MAX, warp, &g->warp), status, done);
+    }
     WEFT_TRY_GOTO(WEFT_NEW(&g->factor, square, WEFT_MEM_SEARCH), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&g->inverse, square, WEFT_MEM_SEARCH), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&g->alpha, GP_POINTS_MAX, WEFT_MEM_SEARCH), status, done);
@@ -37,8 +46,14 @@ done:
 void gp_close(gp_model *gp)
 {
     if (gp != NULL) {
+        gp_warp_close(gp->warp);
         WEFT_FREE_ALL(gp->factor, gp->inverse, gp->alpha, gp->row, gp->weight, gp->hessian, gp->step, gp);
     }
+}
+
+int gp_thetas(const gp_model *gp)
+{
+    return thetas(gp->dimensions, gp->warp != NULL);
 }
 
 /* ---- covariance -------------------------------------------------------------------------------------------------
@@ -78,7 +93,7 @@ static void fill_covariance(gp_model *gp)
     for (int i = 0; i < n; i++) {
         double *row = gp->factor + (int64_t)i * n;
         for (int k = 0; k < i; k++) {
-            row[k] = gp->signal * matern(squared_radius(gp, data->x + (int64_t)i * dims, data->x + (int64_t)k * dims));
+            row[k] = gp->signal * matern(squared_radius(gp, gp->x + (int64_t)i * dims, gp->x + (int64_t)k * dims));
         }
         row[i] = gp->signal + gp->own + gp->noise / data->runs[i];
     }
@@ -118,15 +133,18 @@ static void add_gradient(const gp_model *gp, double *gradient)
     const int n = data->points, dims = gp->dimensions;
     double signal = 0.0, noise = 0.0, alone = 0.0;
     for (int i = 0; i < n; i++) {
-        const double *a = data->x + (int64_t)i * dims;
+        const double *a = gp->x + (int64_t)i * dims;
         for (int k = 0; k < i; k++) {
-            const double *b = data->x + (int64_t)k * dims;
+            const double *b = gp->x + (int64_t)k * dims;
             const double change = gp->inverse[(int64_t)i * n + k] - gp->alpha[i] * gp->alpha[k];
             const double squared = squared_radius(gp, a, b);
             const double slope = change * gp->signal * matern_slope(squared);
             signal += change * gp->signal * matern(squared);
             for (int d = 0; d < dims; d++) {
                 gradient[d] += slope * gp->weight[d] * distance(data, d, a[d], b[d]);
+            }
+            if (gp->warp != NULL) {
+                gp_warp_pull(gp->warp, gp->weight, i, k, slope);
             }
         }
         const double half = 0.5 * (gp->inverse[(int64_t)i * n + i] - gp->alpha[i] * gp->alpha[i]);
@@ -137,6 +155,9 @@ static void add_gradient(const gp_model *gp, double *gradient)
     gradient[dims] += signal;
     gradient[dims + 1] += noise;
     gradient[dims + 2] += alone;
+    if (gp->warp != NULL) {
+        gp_warp_gradient(gp->warp, data->x, n, gradient + dims + GP_VARIANCES);
+    }
 }
 
 /* ---- prior ------------------------------------------------------------------------------------------------------
@@ -150,22 +171,27 @@ static void prior_of(int dimensions, int at, double *mean, double *deviation)
         *deviation = 2.0 * length_deviation;
         return;
     }
+    if (at >= dimensions + GP_VARIANCES) {
+        *mean = 0.0;
+        *deviation = warp_deviation;
+        return;
+    }
     *mean = variance_mean[at - dimensions];
     *deviation = variance_deviation[at - dimensions];
 }
 
-void gp_prior(int dimensions, double *theta)
+void gp_prior(const gp_model *gp, double *theta)
 {
     double deviation;
-    for (int at = 0; at < dimensions + GP_VARIANCES; at++) {
-        prior_of(dimensions, at, &theta[at], &deviation);
+    for (int at = 0; at < gp_thetas(gp); at++) {
+        prior_of(gp->dimensions, at, &theta[at], &deviation);
     }
 }
 
 static double prior_value(const gp_model *gp, const double *theta, double *gradient)
 {
     double sum = 0.0, mean, deviation;
-    for (int at = 0; at < gp->dimensions + GP_VARIANCES; at++) {
+    for (int at = 0; at < gp_thetas(gp); at++) {
         prior_of(gp->dimensions, at, &mean, &deviation);
         const double u = (theta[at] - mean) / deviation;
         sum += 0.5 * u * u;
@@ -184,6 +210,11 @@ bool gp_condition(gp_model *gp, const gp_data *data, const double *theta, double
     assert(data->points >= 1 && data->points <= GP_POINTS_MAX && data->dimensions == gp->dimensions);
     const int n = data->points;
     gp->data = *data;
+    gp->x = data->x;
+    if (gp->warp != NULL) {
+        gp_warp_set(gp->warp, theta + gp->dimensions + GP_VARIANCES, data->x, n);
+        gp->x = gp->warp->x;
+    }
     for (int d = 0; d < gp->dimensions; d++) {
         gp->weight[d] = exp(theta[d]);
     }
@@ -205,9 +236,10 @@ bool gp_condition(gp_model *gp, const gp_data *data, const double *theta, double
 void gp_predict(const gp_model *gp, const double *x, double *mean, double *variance)
 {
     const int n = gp->data.points;
+    const double *place = gp->warp != NULL ? gp_warp_place(gp->warp, x) : x;
     double sum = gp->mean, form = 0.0;
     for (int i = 0; i < n; i++) {
-        gp->row[i] = gp->signal * matern(squared_radius(gp, x, gp->data.x + (int64_t)i * gp->dimensions));
+        gp->row[i] = gp->signal * matern(squared_radius(gp, place, gp->x + (int64_t)i * gp->dimensions));
         sum += gp->row[i] * gp->alpha[i];
     }
     *mean = sum;

@@ -14,6 +14,9 @@
  * [dimensions], log signal, log noise, log own. The prior of lengths grows with the root of the number of dimensions,
  * so that many dimensions do not make all points strangers.
  *
+ * A model may warp coordinates (tune/gp/gp_warp.h): theta then goes on with log a [dimensions] and log b [dimensions],
+ * whose prior has the mean 0 and the deviation 0.5. Those of dimensions that are not warped have no part in it.
+ *
  * Costs n^3 / 2 multiplications an evaluation of the likelihood with its gradient, n^2 a prediction.
  *
  * C. E. Rasmussen, C. K. I. Williams: Gaussian Processes for Machine Learning. MIT Press, 2006, chapters 2 and 5.
@@ -37,16 +40,19 @@ typedef struct gp_data {
 
 typedef struct gp_model gp_model;
 
-/* For up to GP_POINTS_MAX points. */
-weft_status gp_open(int dimensions, gp_model **gp);
+/* For up to GP_POINTS_MAX points. warp [dimensions], which must outlive the model: the coordinates, from 0 to 1, that
+ * it warps; NULL: none. No dimension without order is among them. */
+weft_status gp_open(int dimensions, const bool *warp, gp_model **gp);
 void gp_close(gp_model *gp);
 
-/* theta [dimensions + GP_VARIANCES] of the prior's mean. */
-void gp_prior(int dimensions, double *theta);
+/* How many numbers theta has: dimensions + GP_VARIANCES, and 2 dimensions more where coordinates are warped. */
+int gp_thetas(const gp_model *gp);
+/* theta [gp_thetas] of the prior's mean. */
+void gp_prior(const gp_model *gp, double *theta);
 /*
  * The model becomes that of these data, which must outlive it, and theta.
- * [out] value  -log of the posterior density of theta, up to a constant; gradient [dimensions + GP_VARIANCES] or
- * NULL. Returns false if the covariance is not positive definite in the arithmetic of doubles.
+ * [out] value  -log of the posterior density of theta, up to a constant; gradient [gp_thetas] or NULL. Returns false
+ * if the covariance is not positive definite in the arithmetic of doubles.
  */
 bool gp_condition(gp_model *gp, const gp_data *data, const double *theta, double *value, double *gradient);
 /*

@@ -120,11 +120,11 @@ static double descend(gp_model *gp, const gp_data *data, descent *d, int steps)
 
 void gp_fit(gp_model *gp, const gp_data *data, double *theta, int steps)
 {
-    const int size = gp->dimensions + GP_VARIANCES;
+    const int size = gp_thetas(gp);
     double *at = gp->step, *other = at + 5 * size, ignored;
     descent d = {size, gp->hessian, theta, at, at + size, at + 2 * size, at + 3 * size, at + 4 * size};
-    gp_prior(gp->dimensions, theta);
-    gp_prior(gp->dimensions, other);
+    gp_prior(gp, theta);
+    gp_prior(gp, other);
     for (int i = 0; i < gp->dimensions; i++) {
         other[i] += shorter;
     }

@@ -2,10 +2,13 @@
 #pragma once
 
 #include "tune/gp/gp.h"
+#include "tune/gp/gp_warp.h"
 
 struct gp_model {
     int dimensions;
     gp_data data;
+    gp_warp *warp;   /* NULL: coordinates count as they are */
+    const double *x; /* [points, dimensions]: of the data, or warped */
     double mean, signal, noise, own;
     double *weight; /* [dimensions + GP_VARIANCES] */
     double *factor; /* [points, points]: Cholesky's factor of the covariance, then its inverse, in the lower triangle */

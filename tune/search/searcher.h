@@ -44,6 +44,7 @@ typedef struct searcher_desc {
      * that of the least mean among all that ended twice, for a model of a few full trainings is a poor judge. */
     bool on_request;
     bool univariate; /* tpe: each dimension by itself */
+    bool warp;       /* the Gaussian process warps ordered dimensions (tune/gp/gp_warp.h) */
     int grid;        /* grid: values of a dimension that is not of cells, at least 2 */
     int objectives;  /* that are made small, up to OBJECTIVES_MOST; 0: one. Several: see tune/search/scalar.h */
 } searcher_desc;

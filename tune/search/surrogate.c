@@ -17,27 +17,31 @@ void surrogate_close(search_surrogate *m)
 {
     if (m != NULL) {
         gp_close(m->gp);
-        WEFT_FREE_ALL(m->theta, m->category, m->x, m->y, m->runs, m->config, m->share, m);
+        WEFT_FREE_ALL(m->theta, m->category, m->warp, m->x, m->y, m->runs, m->config, m->share, m);
     }
 }
 
-static weft_status surrogate_open(const search_space *space, int dimensions, search_surrogate **surrogate)
+/* Shares are not warped: those below a sixteenth have coordinates below 0. */
+static weft_status surrogate_open(const searcher *s, int dimensions, search_surrogate **surrogate)
 {
+    const search_space *space = s->space;
     search_surrogate *m = NULL;
     weft_status status = WEFT_OK;
     const size_t dims = (size_t)dimensions;
     WEFT_TRY(WEFT_NEW_ZERO(&m, 1, WEFT_MEM_SEARCH));
-    WEFT_TRY_GOTO(gp_open(dimensions, &m->gp), status, done);
-    WEFT_TRY_GOTO(WEFT_NEW(&m->theta, dims + GP_VARIANCES, WEFT_MEM_SEARCH), status, done);
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(&m->category, dims, WEFT_MEM_SEARCH), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&m->warp, dims, WEFT_MEM_SEARCH), status, done);
+    WEFT_TRY_GOTO(gp_open(dimensions, s->desc.warp ? m->warp : NULL, &m->gp), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW(&m->theta, gp_thetas(m->gp), WEFT_MEM_SEARCH), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&m->x, GP_POINTS_MAX * dims, WEFT_MEM_SEARCH), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&m->y, GP_POINTS_MAX, WEFT_MEM_SEARCH), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&m->runs, GP_POINTS_MAX, WEFT_MEM_SEARCH), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&m->config, GP_POINTS_MAX, WEFT_MEM_SEARCH), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&m->share, GP_POINTS_MAX, WEFT_MEM_SEARCH), status, done);
-    gp_prior(dimensions, m->theta);
+    gp_prior(m->gp, m->theta);
     for (int d = 0; d < space->count; d++) {
-        m->category[d] = !space_is_ordered(&space->dimension[d]);
+        m->warp[d] = space_is_ordered(&space->dimension[d]);
+        m->category[d] = !m->warp[d];
     }
     m->data = (gp_data){0, dimensions, m->x, m->category, m->y, m->runs};
 done:
@@ -259,7 +263,7 @@ weft_status surrogate_update(searcher *s)
         s->surrogate = NULL;
     }
     if (s->surrogate == NULL) {
-        WEFT_TRY(surrogate_open(s->space, dimensions, &s->surrogate));
+        WEFT_TRY(surrogate_open(s, dimensions, &s->surrogate));
     }
     search_surrogate *m = s->surrogate;
     if (m->trials == history->trials && m->told == history->told && m->known > 0) {

@@ -18,8 +18,9 @@ enum { SURROGATE_DIMENSIONS = SPACE_DIMENSIONS_MAX + 1 };
 struct search_surrogate {
     gp_model *gp;
     gp_data data;
-    double *theta;        /* [dimensions + GP_VARIANCES] */
+    double *theta;        /* [gp_thetas] */
     bool *category;       /* [dimensions] */
+    bool *warp;           /* [dimensions]: the ordered ones of the space, where the search warps them */
     double *x, *y, *runs; /* [points, data.dimensions], [points] */
     int *config;          /* [points] */
     double *share;        /* [points] of a full training, after which the point has the score */

@@ -31,6 +31,7 @@ searcher_desc desk_searcher(const weft_options *options, int64_t trials, bool re
                            .trials = trials,
                            .repeats = repeats && !grid ? option_real(options, OPT_REPEAT_SHARE) : 0.0,
                            .univariate = option_flag(options, OPT_UNIVARIATE),
+                           .warp = option_flag(options, OPT_GP_WARP),
                            .grid = (int)option_int(options, OPT_GRID_VALUES)};
 }
 

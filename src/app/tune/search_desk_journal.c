@@ -148,6 +148,9 @@ static weft_status name_search(const weft_options *o, const search_desk *d, cons
     for (const option_id *id = asked; *id != OPTION_NONE; ++id) {
         text_append(text, BASE_BYTES, "%s=%s\n", option_row_in(o, *id)->name, option_value_text(o, *id));
     }
+    if (option_flag(o, OPT_GP_WARP)) { /* so that a search without it has the name that it had before there was one */
+        text_append(text, BASE_BYTES, FLAG_GP_WARP "=on\n");
+    }
     if (desk_is_population(d)) {
         text_append(text, BASE_BYTES, "trials=%" PRId64 "\n", d->limit);
     }
