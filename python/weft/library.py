@@ -79,6 +79,9 @@ def _log_shown(quiet: bool, bar: Optional[Bar] = None) -> Iterator[None]:
         yield
         return
     kept = os.dup(2)
+    shown = os.fdopen(os.dup(kept), "w", encoding=sys.stderr.encoding, errors="backslashreplace") if direct and bar is not None else None
+    if bar is not None and shown is not None:  # what is written to sys.stderr comes back as lines of the log
+        bar.draw_on(shown)
     reading, writing = os.pipe()
     os.dup2(writing, 2)
     os.close(writing)
@@ -99,6 +102,9 @@ def _log_shown(quiet: bool, bar: Optional[Bar] = None) -> Iterator[None]:
         os.dup2(kept, 2)  # closes the pipe's only end to write to
         os.close(kept)
         thread.join()
+        if bar is not None and shown is not None:
+            bar.draw_on(sys.stderr)
+            shown.close()
 
 
 # ---- stopping -------------------------------------------------------------------------------------------------------

@@ -35,6 +35,12 @@ class Bar:
         self._drawn, self._more, self._due = 0, "", 0.0
         self._at: Tuple[int, int] = (0, 0)  # run, epoch
 
+    def draw_on(self, stream: Any) -> None:
+        """Another way to where the bar stands: what is written from now on goes there."""
+        with self._lock:
+            self._stream.flush()
+            self._stream = stream
+
     def line(self, text: str) -> None:
         """A line of the log."""
         start, epoch, end, left = _START.match(text), _EPOCH.match(text), _END.match(text), _LEFT.search(text)

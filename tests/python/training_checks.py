@@ -4,6 +4,7 @@ words, tables and images, and a log that goes where sys.stderr does. WEFT in the
 import contextlib
 import io
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -123,6 +124,18 @@ for stream, how in ((io.StringIO(), {}), (Terminal(), dict(progress=False))):
     told, _ = told_of(stream, **how)
     assert "\r" not in told and "Run: 01, Epoch: 01" in told, told
 assert told_of(Terminal(), quiet=True)[0] == ""
+
+# Where sys.stderr is descriptor 2, as outside of tests, the bar does not go through the pipe that catches what C writes.
+script = "import weft; weft.train(%r, **%r)" % (graph.path, {**options, "run_dir": "direct", "force": True, "progress": True})
+leader, follower = pty.openpty()
+with open("direct.err", "w+b") as file:
+    for stream in (file, follower):
+        subprocess.run([sys.executable, "-c", script], stderr=stream, timeout=200, check=True)
+    file.seek(0)
+    for told in (file.read(), os.read(leader, 65536)):
+        assert bar.encode() in told and b"weft: training: " in told, told
+os.close(follower)
+os.close(leader)
 
 # ---- refusals, in the program's words ----
 for within in (True, False):
