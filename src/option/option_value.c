@@ -135,7 +135,7 @@ static weft_status parse_size(const option_row *row, const char *spelled, const 
     double bytes = 0;
     int64_t whole = 0;
     WEFT_CHECK(scan_size(text, &bytes), WEFT_ERR_USAGE,
-               "%s: not a size: write bytes or a number with KiB, MiB, GiB or TiB", spelled);
+               "%s: not a size: write bytes or a number with K, M, G or T (KiB, MiB, GiB, TiB)", spelled);
     WEFT_TRY(check_range(row, spelled, bytes));
     /* Plain digits keep every bit; above 2^53 a double would not. */
     value->size = number_parse_int(text, &whole) ? (uint64_t)whole : (uint64_t)bytes;

@@ -81,5 +81,7 @@ ok "$weft" train "${grown[@]}" --row-memory 300K --expire-after 20 --run-dir lea
 read -r kept made refused expired bytes <<<"$(rows_of leaving)"
 [ "$expired" -gt 0 ] && [ "$refused" -lt "$before" ] && [ "$made" -gt "$kept" ] && [ "$bytes" -le 307200 ] || fail "leaving: $(rows_of leaving)"
 [ $((made - expired)) = "$kept" ] || fail "rows are lost: $(rows_of leaving)"
+ok "$weft" train --resume leaving --epochs 2
+grep -q "losses may differ from those of a run in one go" err || fail "a break under a bound is not told: $(cat err)"
 ok "$weft" eval --checkpoint leaving --data "synth:clicks,rows=1k,ids=20k,fields=4,numbers=2" --quiet
 echo "passed"

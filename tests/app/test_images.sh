@@ -473,6 +473,7 @@ grep -q -e "--pairs none.npy (command line) has no effect on images" err || fail
 grep -q "partition random .*has no effect on images" err || fail "--partition of images: $(cat err)"
 "$weft" eval --data synth:images,n=9,size=16,channels=1,classes=4,test=9 --checkpoint learned --threads 1 >out 2>err && fail "grey images"
 grep -q "the model was trained on images of 3 channel(s) .*, and these have 1: give" err || fail "grey images for a model of colours: $(cat err)"
+refused 2 "divide those of 0 to 255 by 255" --data synth:images,n=9,size=16,channels=1 --image-moments 33.3/78.6
 refused 2 "for images of 3 channel(s), and these have 1: give as many" --data synth:images,n=9,size=16,channels=1 --image-moments 0,0,0/1,1,1
 "$weft" train --data synth:images,n=16,size=16,channels=3,classes=4,test=4 --model resnet-20 --epochs 1 --quiet --run-dir resnet >out 2>err ||
     fail "resnet-20: $(cat err)"

@@ -281,6 +281,15 @@ static weft_status read_moments(const weft_options *options, bool trained, augme
                FLAG_IMAGE_MOMENTS, text, (long long)means, (long long)a->channels);
     WEFT_TRY(dense_check_moments(options));
     dense_moments_of(options, a->mean, a->deviation);
+    bool of_pixels = true;
+    for (int64_t c = 0; c < means; ++c) {
+        of_pixels = of_pixels && a->mean[c] >= 0.0F && a->mean[c] <= 1.0F && a->deviation[c] <= 1.0F;
+    }
+    WEFT_CHECK(
+        of_pixels || trained, WEFT_ERR_USAGE,
+        "%s '%s': pixels are numbers from 0 to 1, so means are, too, and deviations at most 1: divide those of 0 "
+        "to 255 by 255, or leave it out",
+        FLAG_IMAGE_MOMENTS, text);
     return WEFT_OK;
 }
 
