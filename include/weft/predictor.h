@@ -11,8 +11,8 @@
  *     }
  *     weft_answers_destroy(answers);
  *
- * A program that calls more than one of weft_train, weft_predict and weft_eval under a launcher holds a weft_context open around
- * all of them (weft/context.h): MPI cannot start a second time. docs/examples/04_predict.c shows it.
+ * A program that calls more than one of weft_train, weft_predict and weft_eval under a launcher holds a weft_context
+ * open around all of them (weft/context.h): MPI cannot start a second time. docs/examples/04_predict.c shows it.
  *
  * Nothing goes to standard output; the log is on stderr (option quiet silences it).
  */
@@ -74,8 +74,8 @@ void weft_answers_scores(const weft_answers *answers, weft_scores *scores);
 /*
  * Write the files of `weft predict` (predictions.npy, probabilities.npy, scores.json, and what the options ask for) into
  * a new folder. Collective.
- * WEFT_ERR_USAGE: the folder exists, or the answers are weft_eval's; WEFT_ERR_UNSUPPORTED: an option asks for what the model has not;
- * WEFT_ERR_IO, WEFT_ERR_PERMISSION: it cannot be written.
+ * WEFT_ERR_USAGE: the folder exists, or the answers are weft_eval's; WEFT_ERR_UNSUPPORTED: an option asks for what the
+ * model has not; WEFT_ERR_IO, WEFT_ERR_PERMISSION: it cannot be written.
  */
 weft_status weft_answers_write(weft_answers *answers, const char *folder);
 

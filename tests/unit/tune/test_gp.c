@@ -144,23 +144,31 @@ static void test_likelihood_is_that_of_the_determinant(void **state)
     gp_close(gp);
 }
 
-static void test_gradient_is_that_of_differences(void **state)
+/* [out] gradient [count] at the hyper-parameters `at`: it is that of differences. warped: as for gp_open. */
+static void check_gradient(const bool *warped, const double *at, int count, double *gradient)
 {
-    (void)state;
     const double step = 1e-5;
     gp_model *gp;
-    double value, above, under, gradient[THETA], moved[THETA];
-    ASSERT_OK(gp_open(DIMENSIONS, NULL, &gp));
-    assert_true(gp_condition(gp, &data, theta, &value, gradient));
-    for (int t = 0; t < THETA; t++) {
-        memcpy(moved, theta, sizeof moved);
-        moved[t] = theta[t] + step;
+    double value, above, under, moved[WARPED];
+    assert_true(count <= WARPED);
+    ASSERT_OK(gp_open(DIMENSIONS, warped, &gp));
+    assert_true(gp_condition(gp, &data, at, &value, gradient));
+    for (int t = 0; t < count; t++) {
+        memcpy(moved, at, (size_t)count * sizeof *moved);
+        moved[t] = at[t] + step;
         assert_true(gp_condition(gp, &data, moved, &above, NULL));
-        moved[t] = theta[t] - step;
+        moved[t] = at[t] - step;
         assert_true(gp_condition(gp, &data, moved, &under, NULL));
         ASSERT_NEAR(gradient[t], (above - under) / (2.0 * step), 1e-7);
     }
     gp_close(gp);
+}
+
+static void test_gradient_is_that_of_differences(void **state)
+{
+    (void)state;
+    double gradient[THETA];
+    check_gradient(NULL, theta, THETA, gradient);
 }
 
 /* Scores of a function of the first of two coordinates, and noise: the fit is flat, finds which one matters, and the
@@ -281,22 +289,10 @@ static void test_warped_model_is_that_of_warped_points(void **state)
 static void test_gradient_of_a_warp_is_that_of_differences(void **state)
 {
     (void)state;
-    const double step = 1e-5;
     static const double at[WARPED] = {0.7, -0.4, 0.2, 0.3, -1.5, -2.5, 0.4, -0.3, 0.0, -0.2, 0.6, 0.0};
-    gp_model *gp;
-    double value, above, under, gradient[WARPED], moved[WARPED];
-    ASSERT_OK(gp_open(DIMENSIONS, first_two, &gp));
-    assert_true(gp_condition(gp, &data, at, &value, gradient));
-    for (int t = 0; t < WARPED; t++) {
-        memcpy(moved, at, sizeof moved);
-        moved[t] = at[t] + step;
-        assert_true(gp_condition(gp, &data, moved, &above, NULL));
-        moved[t] = at[t] - step;
-        assert_true(gp_condition(gp, &data, moved, &under, NULL));
-        ASSERT_NEAR(gradient[t], (above - under) / (2.0 * step), 1e-7);
-    }
+    double gradient[WARPED];
+    check_gradient(first_two, at, WARPED, gradient);
     assert_true(gradient[THETA + 2] == 0.0 && gradient[THETA + DIMENSIONS + 2] == 0.0); /* not warped */
-    gp_close(gp);
 }
 
 /* The fit to scores of one coordinate. [out] found [gp_thetas]. Returns the log marginal likelihood of the scores. */
