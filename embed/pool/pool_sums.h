@@ -20,7 +20,8 @@ void pool_rows(const bag_index *index, const embed_bags *bags, const float *valu
  * [samples, fields * stride] (ld) over the bags that hold it, as often as they hold it. */
 void pool_gradients(const bag_index *index, int fields, const float *dpooled, int64_t ld, int stride, float *gradient,
                     int64_t gradient_ld);
-/* The same of keys [first, last) alone, by the thread that calls it. gradient [last - first, stride]. */
+/* gradient [last - first, stride]: sums as those of pool_gradients, of keys [first, last) alone, by the thread that
+ * calls it. */
 void pool_some_gradients(const bag_index *index, int fields, const float *dpooled, int64_t ld, int stride,
                          int64_t first, int64_t last, float *gradient);
 

@@ -60,7 +60,8 @@ static inline void row_split(float value, uint16_t *upper, uint16_t *lower)
 typedef struct row_kernels {
     /* out [n, stride], leading dimension ld. */
     void (*read)(const row_rule *rule, const row_slabs *slabs, const int64_t *row, int64_t n, float *out, int64_t ld);
-    /* gradient [n, stride], leading dimension ld. row [known]: behind the first n those that are updated next. */
+    /* gradient [n, stride], leading dimension ld. row [known]: the first n rows are updated; those behind them, which
+     * the next call updates, are prefetched. */
     void (*update)(const row_rule *rule, const row_slabs *slabs, const int64_t *row, int64_t n, int64_t known,
                    const float *gradient, int64_t ld);
     /* First numbers of rows, functions of (key [n], seed, column); states are 0. */

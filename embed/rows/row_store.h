@@ -64,8 +64,9 @@ void row_store_read(const row_store *store, const int64_t *row, int64_t n, float
  * occurs twice. rate: the learning rate, above 0. */
 void row_store_update(row_store *store, const int64_t *row, int64_t n, const float *gradient, int64_t ld, double rate);
 
-/* The same for gradients that are made a block at a time, so that they stay in a near cache. gradients: of rows [first,
- * last) into out [last - first, stride]; called by several threads at once. Rows have at most ROW_GRADIENTS numbers. */
+/* Updates rows as row_store_update does, by gradients that are made a block of rows at a time, so that they stay in a
+ * near cache. gradients: fills out [last - first, stride] with those of rows [first, last); several threads call it at
+ * once. Rows have at most ROW_GRADIENTS numbers. */
 enum { ROW_GRADIENTS = 4096 };
 typedef void row_gradients(const void *context, int64_t first, int64_t last, float *out);
 void row_store_update_by(row_store *store, const int64_t *row, int64_t n, row_gradients *gradients, const void *context,
