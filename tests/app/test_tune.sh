@@ -192,6 +192,7 @@ cmp <(cut -d, -f1-6,8- front/summary.csv) <(cut -d, -f1-6,8- front.csv) || fail 
 refused 2 "'speed' is none" "$weft" tune "${how[@]}" --objectives valid,speed --run-dir no
 refused 2 "is there twice" "$weft" tune "${how[@]}" --objectives loss,loss --run-dir no
 refused 2 "numbers of ranks" ranks 2 "$weft" tune "${how[@]}" --objectives valid,epoch_s --elastic --run-dir no
+refused 2 "space.toml would not be read" "$weft" tune --table recorded.npz space.toml
 
 # ---- warped coordinates: an option of a search, which its journal holds it to ----
 warped=(warped.toml "${how[@]:1}" --scheduler fifo --searcher gp --trials 20)

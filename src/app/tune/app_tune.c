@@ -133,6 +133,10 @@ weft_status app_tune(const weft_options *options)
     }
     WEFT_CHECK(launcher_size() <= 1, WEFT_ERR_LAUNCH,
                FLAG_TABLE ": recorded trainings are searched by one process, by its threads: start it without mpirun");
+    WEFT_CHECK(option_argument_count(options) == 0, WEFT_ERR_USAGE,
+               FLAG_TABLE ": recorded trainings have a space of their own, and %s would not be read: leave one of the "
+                          "two out",
+               option_argument(options, 0));
     option_warn_idle(options, OPTION_IDS(OPT_BUDGET_EPOCHS, OPT_BUDGET_HOURS, OPT_OBJECTIVES),
                      "with " FLAG_TABLE ", whose trainings are over");
     weft_status status = tune_tables_find(option_text(options, OPT_TUNE_TABLE), &tables);
