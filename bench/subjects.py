@@ -8,6 +8,7 @@ Failed then, or notes the failure and goes on with its other rows.
 import json
 import math
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -168,14 +169,23 @@ def sums_beside(job, plans):
     return table([column("graph"), column("d"), column("DGL s"), column("Weft s"), column("DGL / Weft"), column("% of the limit")], rows)
 
 
+# Graph: (spec, and of --quick; target, and of --quick; width; rounds; batches between two evaluations of the peer).
+OUTSIDE = "synth:community,n=233000,e=84700000,classes=41,communities=41,p-in=0.85,f=602,signal=0,train=0.66,valid=0.1"
+TO_ACCURACY = {"quickstart": ("synth:quickstart", "synth:quickstart,scale=0.05", 0.98, 0.5, 64, 2, 10),
+               "Reddit-size": ("synth:reddit", None, 0.98, None, 256, 1, 10),
+               "random features, 84.7 M edges": (OUTSIDE, None, 0.999, None, 256, 1, 75),
+               "products-size": ("synth:products", None, 0.98, None, 64, 1, 10)}
+
+
 def seconds_to_accuracy(job):
-    plans = [("quickstart", job.store("quickstart", job.pick("synth:quickstart", "synth:quickstart,scale=0.05")), job.pick(0.98, 0.5),
-              64, 2)]
-    if not job.quick:
-        plans.append(("Reddit-size", job.reddit(), 0.98, 256, 1))
     rows = []
-    for name, store, target, hidden, rounds in plans:
-        found = job.peers(store, ["--to-accuracy", target, "--sampled", "10,10", "--hidden", hidden, "--rounds", job.pick(rounds, 1)])
+    for name, (spec, small, target, least, hidden, rounds, batches) in TO_ACCURACY.items():
+        if job.quick and small is None:
+            continue
+        store = job.store(re.split("[- ]", name)[0].lower(), job.pick(spec, small))
+        target = job.pick(target, least)
+        found = job.peers(store, ["--to-accuracy", target, "--sampled", "10,10", "--hidden", hidden, "--rounds", job.pick(rounds, 1),
+                                  "--most-epochs", 60, "--eval-batches", batches, "--weft-train", "", "--weft-train=--recipe fast"])
         for row in found["to_accuracy"]:
             figures = [row.get(key, "not reached") for key in ("peer_seconds", "peer_epochs", "weft_seconds", "weft_epochs")]
             rows.append([f"{name}, 2x{hidden}, {100 * target:g} %", row["weft_train"], *figures, row["ratio"]])
