@@ -6,6 +6,7 @@
  *      divide-shuffle  --group-size      P, P / 2, ... 2 ranks
  *      shadow          --shadow-gap      1, 2, 4, 8, 16, 32 steps
  *      asp             --asp-threshold   0.005, 0.01, 0.02, 0.05, 0.1, 0.2 of a parameter
+ *      exact, graphs   --delay           0, 2, 4, ... R epochs, for the R that the halos were made with
  *
  * A check costs no model on the wire but one average: every rank scores its own replica on probes of all ranks
  * (train_source.probe), so home and away scores meet in two sums; then replicas are averaged as before an evaluation,
