@@ -106,14 +106,14 @@ typedef struct class_plan {
 
 /* hi as a query would set it on a sample of its size, if that had the labels of the likeliest of the uniform sample:
  * they are taken several times over, which is a forecast and no promise. */
-static void forecast_high(const front *f, int64_t likely, class_plan *c)
+static void forecast_high(const front *f, int64_t likely, int64_t items, class_plan *c)
 {
     const focus_label *of = f->label + f->sample->uniforms - likely;
     const int64_t wanted = f->goal->labels;
     for (int64_t i = 0; i < wanted; ++i) {
         f->repeated[i] = of[i * likely / wanted];
     }
-    focus_precision_exact(f->repeated, wanted, f->goal->precision, f->goal->delta / 2.0, &c->hi);
+    focus_precision_answers(f->repeated, wanted, items, NULL, f->goal->precision, f->goal->delta / 2.0, &c->hi);
     for (int64_t i = 0; i < wanted; ++i) {
         c->sure += f->repeated[i].code >= c->hi;
     }
@@ -134,8 +134,9 @@ static class_plan plan_class(const front *f, int64_t class, int64_t classes)
         ++candidates; /* the sample is sorted by now */
     }
     const int64_t likely = smaller(candidates, positives + (positives + 1) / 2);
-    if ((double)likely / (double)s->uniforms * (double)s->items > (double)f->goal->labels) {
-        forecast_high(f, likely, &c);
+    const double items = (double)likely / (double)s->uniforms * (double)s->items;
+    if (items > (double)f->goal->labels) {
+        forecast_high(f, likely, (int64_t)items, &c);
     }
     return c;
 }

@@ -7,12 +7,13 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/integer/integers.h"
 #include "base/log.h"
 #include "comm/comm_options.def"
 #include "comm/halo_options.def"
 #include "train/train_options.def"
 
-enum { EVERY_MOST = 500, CHECKS_LEAST = 20, KNOB_LESS = 2, WAITS_MOST = 6, JUDGED_EVERY = 4 };
+enum { EVERY_MOST = 500, CHECKS_LEAST = 20, KNOB_LESS = 2, WAITS_MOST = 6, JUDGED_EVERY = 4, OFTEN = 2 };
 
 /* The mean label distance up to which shards are taken to be alike: random ones of 1,000 samples of ten classes have
  * 0.04. */
@@ -39,12 +40,29 @@ struct skew_guard {
     sync_knob knob; /* of the mode */
     double setting[SKEW_RUNGS_MOST];
     int settings, start; /* start: the setting of a run's first steps */
+    int64_t often;       /* checks in the place of one */
     bool alike;          /* ranks update by themselves on shards that hardly differ in their labels */
     skew_kept kept;
     uint64_t sent;      /* bytes at the last check */
     bool stuck;         /* it was told that the tightest setting breaks the bound */
+    bool dear;          /* it was told that the loosest one sends more than the exact mode */
     weft_tensor counts; /* [PLACES, 2] int64: right answers, and rows */
 };
+
+/* ---- replicas ---------------------------------------------------------------------------------------------------- */
+
+/* After each step every rank has the parameters that any other has. */
+static bool keeps_equal(const skew_guard *g)
+{
+    return !sync_mode_tracks(sync_running(g->replica->sync));
+}
+
+/* Every rank has the same replica, statistics included: its score on one rank's probe is that of all replicas. */
+static bool scores_once(const skew_guard *g)
+{
+    const param_store *params = g->replica->params;
+    return keeps_equal(g) && params->elements == params->trained;
+}
 
 /* ---- ladders ----------------------------------------------------------------------------------------------------- */
 
@@ -106,9 +124,9 @@ static void take_ladder(skew_guard *g, int64_t steps)
     }
     cut_densities(g, steps);
     /* Parts of a graph differ in more than their labels, and have no probe. */
-    g->alike =
-        g->settings > 0 && g->source->probe_steps > 0 && sync_mode_tracks(mode) && g->source->label_distance <= ALIKE;
-    g->start = g->alike ? g->settings / 2 : 0;
+    const bool alike = g->settings > 0 && g->source->probe_steps > 0 && g->source->label_distance <= ALIKE;
+    g->alike = alike && !keeps_equal(g);
+    g->start = alike ? g->settings / 2 : 0;
 }
 
 /* ---- scores ------------------------------------------------------------------------------------------------------ */
@@ -215,7 +233,7 @@ static weft_status look(skew_guard *g, uint64_t seed, int64_t step, skew_check *
     enum { SENT = PLACES, SUMS };
     probe_counts own[PLACES] = {{0}}, mean[PLACES] = {{0}};
     const double ranks = comm_size(g->comm);
-    WEFT_TRY(comm_agree(g->comm, score(g, seed, PLACES, own)));
+    WEFT_TRY(scores_once(g) ? WEFT_OK : comm_agree(g->comm, score(g, seed, PLACES, own)));
     double sum[SUMS] = {share_of(own[HOME]), share_of(own[AWAY]), (double)g->kept.sent_since};
     WEFT_TRY(comm_allreduce(g->comm, sum, SUMS, WEFT_DTYPE_F64, COMM_SUM));
     *check = (skew_check){.home = sum[HOME] / ranks,
@@ -230,6 +248,9 @@ static weft_status look(skew_guard *g, uint64_t seed, int64_t step, skew_check *
     double judge = share_of(mean[HOME]);
     WEFT_TRY(comm_allreduce(g->comm, &judge, 1, WEFT_DTYPE_F64, COMM_SUM));
     check->judge = judge / ranks;
+    if (scores_once(g)) {
+        check->home = check->away = check->judge;
+    }
     return replica_resume(g->replica);
 }
 
@@ -262,12 +283,24 @@ static void tell(skew_guard *g, int64_t step, int64_t before)
     } else {
         snprintf(move, sizeof move, "from %g to %g", from, to);
     }
-    if (g->source->probe_steps > 0) {
+    if (g->source->probe_steps > 0 && !scores_once(g)) {
         snprintf(replicas, sizeof replicas, "right at home %.1f %%, away %.1f %%, ", 100.0 * c->home, 100.0 * c->away);
     }
     log_info("skew guard, step %lld: %smean of replicas %.1f %% right, score %.2f, %.3g of the bytes of %s: %s %s",
              (long long)step, replicas, 100.0 * c->judge, g->kept.score, c->cost,
              g->rows ? "rows that are never old" : "all-reduce", name_of(g), move);
+}
+
+/* A lossy mode that sends more than the exact one is worth nothing: its user is told once. */
+static void tell_dear(skew_guard *g, int64_t before)
+{
+    if (!g->dear && !g->rows && before + 1 == g->settings && g->kept.last.cost > 1.0) {
+        g->dear = true;
+        log_warn(
+            "skew guard: with %s %g, the loosest setting, sync %s sends %.3g of the bytes of all-reduce, which loses "
+            "nothing: take " FLAG_SYNC " allreduce",
+            name_of(g), g->setting[before], sync_mode_name(sync_running(g->replica->sync)), g->kept.last.cost);
+    }
 }
 
 weft_status skew_guard_step(skew_guard *g, uint64_t seed, int64_t step)
@@ -283,6 +316,7 @@ weft_status skew_guard_step(skew_guard *g, uint64_t seed, int64_t step)
     WEFT_TRY((g->source->probe_steps > 0 ? look : look_whole)(g, seed, step, &g->kept.last));
     g->kept.score = skew_rule_decide(&g->kept.rule, &g->kept.last);
     tell(g, step, before);
+    tell_dear(g, before);
     g->kept.checked_at = step;
     g->kept.sent_since = 0;
     g->sent = bytes_sent(g);
@@ -295,8 +329,8 @@ weft_status skew_guard_reset(skew_guard *g)
         return WEFT_OK;
     }
     g->kept = (skew_kept){
-        .rule = skew_rule_begin(g->bound, g->settings, g->start, !sync_mode_tracks(sync_running(g->replica->sync)))};
-    g->stuck = false;
+        .rule = skew_rule_begin(g->bound, g->settings, g->start, keeps_equal(g) ? g->bound / (double)g->often : 0.0)};
+    g->stuck = g->dear = false;
     g->sent = bytes_sent(g);
     return stand_on(g, g->start);
 }
@@ -337,7 +371,8 @@ static bool kept_is_valid(const skew_kept *kept, int settings)
 {
     const skew_check *last = &kept->last;
     return skew_rule_is_valid(&kept->rule, settings) && kept->checked_at >= 0 && kept->sent_since >= 0 &&
-           kept->exact >= 0.0 && isfinite(kept->exact + last->home + last->away + last->judge + last->cost + kept->score);
+           kept->exact >= 0.0 &&
+           isfinite(kept->exact + last->home + last->away + last->judge + last->cost + kept->score);
 }
 
 /* A checkpoint without a guard leaves zeros. */
@@ -365,9 +400,10 @@ static bool has_work(const skew_guard *g)
     const sync_mode mode = sync_running(g->replica->sync);
     if (comm_size(g->comm) == 1 || g->settings == 0) {
         log_warn(FLAG_SKEW_GUARD " has no effect: %s",
-                 comm_size(g->comm) == 1 ? "one rank has nobody to part from"
-                                         : "this mode keeps replicas exact, or has no setting to change (graphs: "
-                                           FLAG_DELAY " of 2 or more)");
+                 comm_size(g->comm) == 1
+                     ? "one rank has nobody to part from"
+                     : "this mode keeps replicas exact, or has no setting to change (graphs: " FLAG_DELAY
+                       " of 2 or more)");
         return false;
     }
     if (g->settings == 1) {
@@ -399,8 +435,7 @@ static void tell_plan(const skew_guard *g, double points)
                  (long long)(source->probe_steps / comm_size(g->comm) * source->probe_rows));
     }
     log_info(FLAG_SKEW_GUARD " %g: a check every %lld steps, on %s; %s from %g to %g, at first %g", points,
-             (long long)g->every, probed, name_of(g), g->setting[0], g->setting[g->settings - 1],
-             g->setting[g->start]);
+             (long long)g->every, probed, name_of(g), g->setting[0], g->setting[g->settings - 1], g->setting[g->start]);
 }
 
 weft_status skew_guard_create(weft_comm *comm, train_model *model, const train_source *source, train_replica *replica,
@@ -419,9 +454,9 @@ weft_status skew_guard_create(weft_comm *comm, train_model *model, const train_s
     g->source = source;
     g->replica = replica;
     g->bound = points / 100.0;
-    g->every = steps / CHECKS_LEAST < EVERY_MOST ? steps / CHECKS_LEAST : EVERY_MOST;
-    g->every = g->every > 0 ? g->every : 1;
     take_ladder(g, steps);
+    g->often = source->probe_steps > 0 && scores_once(g) ? OFTEN : 1;
+    g->every = larger(smaller(steps / CHECKS_LEAST, EVERY_MOST) / g->often, 1);
     if (has_work(g)) {
         tell_plan(g, points);
         *guard = g;

@@ -302,8 +302,10 @@ int main(void)
 {
     static const comm_case cases[] = {
         {"rests at", case_rests_at},
-        {"serial simulation", case_serial},           {"averages contract", case_contracts},
-        {"uneven ranks leave together", case_uneven}, {"pause", case_pause},
+        {"serial simulation", case_serial},
+        {"averages contract", case_contracts},
+        {"uneven ranks leave together", case_uneven},
+        {"pause", case_pause},
         {"rests between averages", case_rests},
     };
     return comm_run_threads(cases, sizeof cases / sizeof *cases, comm_run_case_once);
