@@ -83,10 +83,11 @@ static weft_status match_class(const planner *s, const predictor *p, int64_t cla
     }
     if (focus_network_indexed(&m->classes, m->outputs, m->path, &s->names, s->names.text[class], found) != WEFT_OK) {
         weft_error_clear();
-        return weft_fail(WEFT_ERR_USAGE,
-                         "%s: does not know the class %s of the expensive network, and has no class of all others: leave "
-                         "it out",
-                         m->path, s->names.text[class]);
+        return weft_fail(
+            WEFT_ERR_USAGE,
+            "%s: does not know the class %s of the expensive network, and has no class of all others: leave "
+            "it out",
+            m->path, s->names.text[class]);
     }
     return WEFT_OK;
 }

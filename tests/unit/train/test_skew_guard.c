@@ -161,7 +161,8 @@ static weft_status check_scores(weft_comm *comm, regression *r, train_replica *r
     const skew_check expected = moved(ranks, equal);
     CASE_CHECK(found.checked && fabs(found.last.home - expected.home) < 1e-12, "home %.15g, moved %.15g",
                found.last.home, expected.home);
-    CASE_CHECK(fabs(found.last.away - expected.away) < 1e-12, "away %.15g, moved %.15g", found.last.away, expected.away);
+    CASE_CHECK(fabs(found.last.away - expected.away) < 1e-12, "away %.15g, moved %.15g", found.last.away,
+               expected.away);
     CASE_CHECK(fabs(found.last.judge - expected.judge) < 1e-12, "mean of replicas %.15g, by hand %.15g",
                found.last.judge, expected.judge);
     WEFT_TRY(tensor_download(&value, after));
