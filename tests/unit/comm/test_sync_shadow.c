@@ -111,8 +111,8 @@ static weft_status case_serial(weft_comm *comm, void *argument)
 }
 
 /*
- * Ranks with minima t and curvatures a of their own: g steps take the distance to t times k = (1 - lr a)^g, and then the
- * mean of the snapshots draws a replica by mix. Where both are equal replicas rest, and their mean is
+ * Ranks with minima t and curvatures a of their own: g steps take the distance to t times k = (1 - lr a)^g, and then
+ * the mean of the snapshots draws a replica by mix. Where both are equal replicas rest, and their mean is
  *
  *      sum c t / sum c,    c = (1 - k) / (1 - k + mix)
  *
