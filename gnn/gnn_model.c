@@ -141,6 +141,14 @@ static weft_status restored(void *self)
     return gnn_aggregator_restored(&model->aggregator);
 }
 
+/* A delay that holds already is left alone: setting it anew would exchange every row once. */
+static weft_status set_delay(void *self, int epochs)
+{
+    gnn_model *model = self;
+    const bool holds = gnn_aggregator_delay(&model->aggregator) == epochs;
+    return holds ? WEFT_OK : gnn_aggregator_tune_delay(&model->aggregator, epochs);
+}
+
 /* Announce the aggregations that a layer makes in one direction of a training pass. */
 static weft_status foresee_layer(gnn_model *model, const gnn_layer_plan *layer, bool transposed)
 {
@@ -160,6 +168,9 @@ static weft_status foresee_aggregations(gnn_model *model)
     }
     model->interface.state = state;
     model->interface.restored = restored;
+    model->interface.delay = set_delay;
+    model->interface.delay_most = plan->config.halo.delay > 1 ? plan->config.halo.delay : 1;
+    model->interface.delay_least = plan->config.halo.hidden ? model->interface.delay_most : 2;
     for (int l = 0; l < layer_count(model); ++l) {
         WEFT_TRY(foresee_layer(model, &plan->layer[l], false));
     }

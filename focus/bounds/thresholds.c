@@ -89,21 +89,31 @@ bool focus_recall_importance(focus_label *sample, int64_t count, double recall, 
 
 /* ---- precision ---- */
 
-void focus_precision_exact(focus_label *sample, int64_t count, double precision, double delta, int32_t *hi)
+/* What decides at a threshold: negatives of `taken` draws from it on may be the share `most` of the items there. */
+typedef struct precision_rule {
+    double most, delta;
+    int64_t wrong;       /* negatives that all answers allow; -1: `most` holds at every threshold */
+    int64_t items;       /* that were sampled from */
+    const int64_t *from; /* [65537] items from each code on; NULL: in proportion to the sample */
+} precision_rule;
+
+static bool holds(const precision_rule *rule, int64_t count, int64_t taken, int64_t negatives, uint16_t code)
 {
-    *hi = FOCUS_NONE;
-    if (precision >= 1.0 || count == 0) {
-        return;
+    if (rule->wrong < 0) {
+        return binomial_below(taken, rule->most, negatives) <= rule->delta;
     }
-    qsort(sample, (size_t)count, sizeof *sample, by_code);
-    /* The first threshold has so many draws from it on that some of them may be negative; numbers of draws do not
-     * depend on labels. */
-    const int64_t least = (int64_t)ceil(log(delta) / log(precision)), start = 3 * least < count ? 3 * least : count;
+    const double there =
+        rule->from != NULL ? (double)rule->from[code] : (double)rule->items * (double)taken / (double)count;
+    const double share = (double)rule->wrong / there;
+    return share >= 1.0 || binomial_below(taken, share, negatives) <= rule->delta;
+}
+
+/* Thresholds are codes of sorted draws, from `first` draws on in steps; numbers of draws do not depend on labels. */
+static void try_thresholds(const focus_label *sample, int64_t count, int64_t first, const precision_rule *rule,
+                           int32_t *hi)
+{
     const int64_t step = count / 32 > 1 ? count / 32 : 1;
-    int64_t negatives = 0, next = start;
-    if (count < least) {
-        return;
-    }
+    int64_t negatives = 0, next = first;
     for (int64_t taken = 1; taken <= count; ++taken) {
         const int64_t i = count - taken;
         negatives += !sample[i].positive;
@@ -111,12 +121,48 @@ void focus_precision_exact(focus_label *sample, int64_t count, double precision,
         if (taken < next || tied) {
             continue;
         }
-        if (binomial_below(taken, 1.0 - precision, negatives) > delta) {
+        if (!holds(rule, count, taken, negatives, sample[i].code)) {
             return;
         }
         *hi = sample[i].code;
         next = taken + step < count ? taken + step : count;
     }
+}
+
+void focus_precision_exact(focus_label *sample, int64_t count, double precision, double delta, int32_t *hi)
+{
+    *hi = FOCUS_NONE;
+    if (precision >= 1.0 || count == 0) {
+        return;
+    }
+    qsort(sample, (size_t)count, sizeof *sample, by_code);
+    /* The first threshold has so many draws from it on that some of them may be negative. */
+    const int64_t least = (int64_t)ceil(log(delta) / log(precision)), first = 3 * least < count ? 3 * least : count;
+    const precision_rule rule = {.most = 1.0 - precision, .delta = delta, .wrong = -1};
+    if (count >= least) {
+        try_thresholds(sample, count, first, &rule, hi);
+    }
+}
+
+void focus_precision_answers(focus_label *sample, int64_t count, int64_t items, const int64_t *from, double precision,
+                             double delta, int32_t *hi)
+{
+    enum { PARTS = 5 };
+    int64_t negatives = 0;
+    *hi = FOCUS_NONE;
+    if (precision >= 1.0 || count == 0) {
+        return;
+    }
+    qsort(sample, (size_t)count, sizeof *sample, by_code);
+    for (int64_t i = 0; i < count; ++i) {
+        negatives += !sample[i].positive;
+    }
+    const double positives = (double)items * (1.0 - binomial_upper(count, negatives, delta / PARTS));
+    const precision_rule rule = {.delta = delta * (PARTS - 1) / PARTS,
+                                 .wrong = (int64_t)(positives * (1.0 - precision) / precision),
+                                 .items = items,
+                                 .from = from};
+    try_thresholds(sample, count, count / 32 > 1 ? count / 32 : 1, &rule, hi);
 }
 
 /* ---- draws ---- */

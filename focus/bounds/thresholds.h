@@ -6,7 +6,8 @@
  *                                   decides
  *
  * `lo` keeps recall: of all positive items, those below it are at most the share 1 - recall. `hi` keeps precision: of
- * the items from it on, at most the share 1 - precision is negative. Each holds with probability 1 - delta over the
+ * the items from it on, at most the share 1 - precision is negative, or of these and the positive ones between lo and
+ * hi, which are answers, too. Each holds with probability 1 - delta over the
  * draw of the labelled sample, whatever the scores are. The threshold that has the wanted share on the sample itself
  * (the naive quantile) holds in about half of the draws, or in fewer.
  *
@@ -18,6 +19,9 @@
  *                          doi:10.14778/3407790.3407804)
  *      precision_exact     a uniform sample of the items from lo on; thresholds are tried in a fixed order until one
  *                          fails, which needs no correction for trying several
+ *      precision_answers   the same sample. With T positive items from lo on, all answers keep the precision p as long
+ *                          as T (1 - p) / p items from hi on are negative, wherever hi is: a fifth of delta bounds T
+ *                          from below, and each threshold has a share of its own that it may not pass
  *
  * Scores are codes of focus/index/focus_index.h, or any other numbers of 16 bits that grow with the likelihood.
  */
@@ -46,6 +50,10 @@ bool focus_recall_importance(focus_label *sample, int64_t count, double recall, 
 /* [in, out] sample: [count] of a uniform sample of the items from lo on; sorted by this call. [out] hi, or
  * FOCUS_NONE. */
 void focus_precision_exact(focus_label *sample, int64_t count, double precision, double delta, int32_t *hi);
+/* The same of all answers, if everything from lo up to hi is verified. items: that were sampled from. from: [65537]
+ * those of them with a code or a higher one; NULL: as many as the sample says, which is a forecast and no promise. */
+void focus_precision_answers(focus_label *sample, int64_t count, int64_t items, const int64_t *from, double precision,
+                             double delta, int32_t *hi);
 
 /* ---- draws, functions of (seed, class, number of the draw) alone ---- */
 

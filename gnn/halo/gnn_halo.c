@@ -117,6 +117,11 @@ weft_status gnn_halo_tune(gnn_halo *halo, int delay)
     return delays(&halo->options) ? delayed_halo_tune(&halo->delayed, turns_of(halo, delay)) : WEFT_OK;
 }
 
+int gnn_halo_delay(const gnn_halo *halo)
+{
+    return delays(&halo->options) ? halo->delayed.turns : 0;
+}
+
 /* ---- one leg ---------------------------------------------------------------------------------------------------- */
 
 static bool delays_leg(const gnn_halo_options *options, bool backward)

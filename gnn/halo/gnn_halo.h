@@ -74,6 +74,8 @@ weft_status gnn_halo_begin(gnn_halo *halo, const gnn_halo_pass *pass);
  * not, WEFT_ERR_INTERNAL two values if ranks pass different ones; nothing has changed then.
  */
 weft_status gnn_halo_tune(gnn_halo *halo, int delay);
+/* Returns the delay in force; 0: every row travels in every epoch. */
+int gnn_halo_delay(const gnn_halo *halo);
 /*
  * x [n_local, width], for the time between both as in comm/halo.h; a forward leg without exchange makes the rows of
  * replicas zero. backward: x holds gradients. A delayed leg must have been foreseen. Collective.

@@ -172,6 +172,11 @@ weft_status gnn_aggregator_tune_delay(gnn_aggregator *aggregator, int delay)
     return WEFT_OK;
 }
 
+int gnn_aggregator_delay(const gnn_aggregator *aggregator)
+{
+    return crosses(aggregator) ? gnn_halo_delay(aggregator->of[GNN_SCOPE_ALL].sources) : 0;
+}
+
 weft_status gnn_aggregator_restored(gnn_aggregator *aggregator)
 {
     gnn_halo *halo[GNN_HALOS];

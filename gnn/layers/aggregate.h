@@ -199,6 +199,8 @@ void gnn_aggregator_destroy(gnn_aggregator *aggregator);
 weft_status gnn_aggregator_foresee(gnn_aggregator *aggregator, bool transposed, int64_t width);
 /* Sets the delay of every halo of the aggregator: see gnn_halo_tune. Collective. */
 weft_status gnn_aggregator_tune_delay(gnn_aggregator *aggregator, int delay);
+/* Returns the delay in force; 0: every row travels in every epoch. */
+int gnn_aggregator_delay(const gnn_aggregator *aggregator);
 /* Starts a pass over the layers, forward and, in training, backward; gnn/halo/gnn_halo.h says which rows are exchanged
  * in it. Without exchange (--no-halo) sums and degrees are those of the edges among a rank's own vertices. Before the
  * first pass everything is exchanged. Collective. */

@@ -125,6 +125,13 @@ typedef struct train_model {
     int64_t row_ids;
     /* Age in epochs of the oldest row of another rank that the last pass used; 0: all rows were of that pass. */
     int64_t staleness;
+    /*
+     * Training passes may use rows of other ranks for several epochs: `delay` sets for how many between two passes, 0
+     * (every row travels in every epoch) or delay_least to delay_most. The value that holds already changes nothing; a
+     * checkpoint keeps it in the model's state. Collective. NULL, on all ranks: rows are never old.
+     */
+    weft_status (*delay)(void *self, int epochs);
+    int delay_least, delay_most;
     /* Gradients pass through float16, so the loop scales the loss (train/loop/loss_scale.h). */
     bool scaled;
     /* [out] logits: view [rows of the batch, outputs], valid until the next forward pass. Collective. */

@@ -5,6 +5,7 @@ loss RUN TEACHER T: the loss of the only epoch is T^2 times the mean cross-entro
 same RUN OTHER: their losses differ by rounding alone.
 agree FOLDER TEACHER SHARE: predictions of FOLDER are the teacher's on that share of the rows.
 merged FOLDER TEACHER: FOLDER knows class3, class1 and other, and mostly says them where the teacher says these or others.
+plan CSV TEACHER PUPIL SOME: agreement of both as their predictions have it, the second of classes as in `merged`.
 answers CSV TEACHER CLASS: all answers of a query that are verified are of the class by the teacher, and most of the class are there.
 damage FOLDER OUT KIND: a copy that is wrong in one way.
 """
@@ -65,6 +66,18 @@ def check_merged(folder, teacher):
     assert len(set(taught)) == 3 and same >= 0.8 * len(taught), (same, len(taught))
 
 
+def check_plan(path, teacher, pupil, some):
+    """Agreement is measured on runs of these images: half of them or more."""
+    truth = predictions(teacher)
+    shares = [sum(a == b for a, b in zip(predictions(pupil), truth)) / len(truth),
+              sum(a == {3: 0, 1: 1}.get(b, 2) for a, b in zip(predictions(some), truth)) / len(truth)]
+    with open(path, encoding="utf-8") as stream:
+        rows = [row for row in csv.DictReader(stream) if row["plan"] == "cheap"]
+    assert len(rows) == 2
+    for row, share in zip(rows, shares):
+        assert abs(float(row["agreement"]) - share) < 0.06 and float(row["recall"]) > 0.9, (row, share)
+
+
 def check_answers(path, teacher, wanted):
     with open(os.path.join(teacher, "answers.csv"), encoding="utf-8") as stream:
         of_class = {row["file"] for row in csv.DictReader(stream) if row["class"] == wanted}
@@ -93,5 +106,5 @@ def damage(folder, out, kind):
         json.dump(facts, stream)
 
 
-{"loss": check_loss, "same": check_same, "agree": check_agree, "merged": check_merged, "answers": check_answers,
+{"loss": check_loss, "same": check_same, "agree": check_agree, "merged": check_merged, "plan": check_plan, "answers": check_answers,
  "damage": damage}[sys.argv[1]](*sys.argv[2:])

@@ -47,6 +47,9 @@ ok "$weft" focus query --data flat --index some.idx --expensive large --class cl
 check answers out flatsaid 1
 ok "$weft" focus query --data flat --index some.idx --expensive large --class class0 --labels 20 "${options[@]}"
 check answers out flatsaid 0
+ok "$weft" focus plan --data flat --cheap pupil,some --expensive large --labels 300 "${options[@]}"
+check plan out flatsaid pupilsaid somesaid
+refused 2 "does not know the class other of the expensive network" "$weft" focus plan --data flat --cheap large --expensive some "${options[@]}"
 
 # ---- what moves ----
 ok "$weft" predict large --data traffic/frames --motion "${options[@]}" --out boxes

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Shards of ranks and the guard of lossy modes: all images have one owner, exact modes end as without shards, a guarded run has the
-# same bits in one start and in two; what would do nothing is refused or told.
+# same bits in one start and in two, also where what it turns is how old rows of a graph are; what would do nothing is refused or told.
 # needs: mpirun
 # trees: release
 set -u
@@ -46,6 +46,31 @@ grep -q '"skew_home"' whole/metrics.jsonl || fail "no skew_home in metrics.jsonl
 job 75 2 "${guard[@]}" --run-dir parts --max-hours 1e-9
 job 0 2 "${guard[@]}" --run-dir parts --resume
 same_end whole parts
+
+# ---- parts of a graph: rows get older, and the run ends on the oldest ----
+"$weft" convert synth:quickstart,scale=0.02 --out store --quiet || fail "convert"
+# graph CODE [options]
+graph() {
+    local code=$1 got=0
+    shift
+    mpirun -np 3 --oversubscribe "$weft" train --data store --hidden 8 --threads 1 --calibrate never --pin off --eval-every 0 --partition metis \
+        --epochs 60 "$@" >out 2>err || got=$?
+    [ "$got" -eq "$code" ] || fail "$*: exit $got instead of $code: $(cat err)"
+}
+graph 0 --delay 6 --skew-guard 20 --run-dir rows --checkpoint-every 31
+says "--delay from 0 to 6, at first 0"
+says "--delay from 2 to 4"
+tail -n 1 rows/metrics.jsonl | grep -q '"skew_setting": 6' || fail "the last setting: $(tail -n 1 rows/metrics.jsonl)"
+share=$(tail -n 1 rows/metrics.jsonl | grep -o '"skew_bytes": [0-9.]*' | cut -d' ' -f2)
+awk -v share="$share" 'BEGIN { exit !(share > 0.12 && share < 0.25) }' || fail "delay 6 sends $share of the rows, not about a sixth"
+sed -n 31p rows/metrics.jsonl | grep -q '"skew_setting": [246]' || fail "no row is old yet at the checkpoint: $(sed -n 31p rows/metrics.jsonl)"
+cp -r rows rows-parts
+rm -r rows-parts/ckpt/epoch-00000060 rows-parts/weights.npz
+graph 0 --delay 6 --skew-guard 20 --run-dir rows-parts --resume
+says "going on after run 1, epoch 31"
+same_end rows rows-parts
+graph 0 --sync allreduce --skew-guard 20 --run-dir exact
+says "--skew-guard has no effect"
 
 # ---- refusals ----
 epochs=1

@@ -27,7 +27,7 @@ typedef struct front {
     int64_t *place; /* [uniforms + judges] of rows in the sample: those that set thresholds, then those that judge */
     int64_t judges; /* rows of the runs; without runs the uniform ones judge, too */
     int32_t *truth; /* [rows] class by the expensive network */
-    uint16_t *code; /* [rows, classes] of the cheap network at hand */
+    uint16_t *code; /* [classes of the expensive network, rows] by the cheap network at hand */
     focus_label *label;    /* [uniforms] */
     focus_label *repeated; /* [goal->labels] */
     focus_plan *plan;
@@ -87,11 +87,12 @@ static bool has_class(const front *f, int64_t class)
 static weft_status score(front *f, const front_network *n)
 {
     double *odds = NULL;
+    const int64_t classes = f->sample->network[0].classes;
     weft_status status = WEFT_NEW(&odds, n->classes, WEFT_MEM_FOCUS);
     for (int64_t i = 0; status == WEFT_OK && i < n->rows; ++i) {
         status = focus_scores_odds(n->logits + i * n->classes, n->classes, odds);
-        for (int64_t c = 0; status == WEFT_OK && c < n->classes; ++c) {
-            f->code[i * n->classes + c] = focus_code(odds[c]);
+        for (int64_t c = 0; status == WEFT_OK && c < classes; ++c) {
+            f->code[c * n->rows + i] = focus_code(odds[n->class_of[c]]);
         }
     }
     weft_free(odds);
@@ -106,27 +107,28 @@ typedef struct class_plan {
 
 /* hi as a query would set it on a sample of its size, if that had the labels of the likeliest of the uniform sample:
  * they are taken several times over, which is a forecast and no promise. */
-static void forecast_high(const front *f, int64_t likely, class_plan *c)
+static void forecast_high(const front *f, int64_t likely, int64_t items, class_plan *c)
 {
     const focus_label *of = f->label + f->sample->uniforms - likely;
     const int64_t wanted = f->goal->labels;
     for (int64_t i = 0; i < wanted; ++i) {
         f->repeated[i] = of[i * likely / wanted];
     }
-    focus_precision_exact(f->repeated, wanted, f->goal->precision, f->goal->delta / 2.0, &c->hi);
+    focus_precision_answers(f->repeated, wanted, items, NULL, f->goal->precision, f->goal->delta / 2.0, &c->hi);
     for (int64_t i = 0; i < wanted; ++i) {
         c->sure += f->repeated[i].code >= c->hi;
     }
 }
 
-static class_plan plan_class(const front *f, int64_t class, int64_t classes)
+static class_plan plan_class(const front *f, int64_t class)
 {
     const front_sample *s = f->sample;
+    const uint16_t *code = f->code + class * s->rows;
     class_plan c = {.hi = FOCUS_NONE};
     int64_t candidates = 0, positives = 0;
     for (int64_t i = 0; i < s->uniforms; ++i) {
         const int64_t at = f->place[i];
-        f->label[i] = (focus_label){.code = f->code[at * classes + class], .positive = f->truth[at] == class};
+        f->label[i] = (focus_label){.code = code[at], .positive = f->truth[at] == class};
         positives += f->label[i].positive;
     }
     (void)focus_recall_exact(f->label, s->uniforms, f->goal->recall, f->goal->delta / 2.0, &c.lo);
@@ -134,19 +136,20 @@ static class_plan plan_class(const front *f, int64_t class, int64_t classes)
         ++candidates; /* the sample is sorted by now */
     }
     const int64_t likely = smaller(candidates, positives + (positives + 1) / 2);
-    if ((double)likely / (double)s->uniforms * (double)s->items > (double)f->goal->labels) {
-        forecast_high(f, likely, &c);
+    const double items = (double)likely / (double)s->uniforms * (double)s->items;
+    if (items > (double)f->goal->labels) {
+        forecast_high(f, likely, (int64_t)items, &c);
     }
     return c;
 }
 
-static void judge(const front *f, int64_t class, int64_t classes, tally *sum)
+static void judge(const front *f, int64_t class, tally *sum)
 {
-    const class_plan c = plan_class(f, class, classes);
+    const class_plan c = plan_class(f, class);
     double between = 0.0;
     for (int64_t i = 0; i < f->judges; ++i) {
         const int64_t at = f->place[f->sample->uniforms + i];
-        const int32_t code = f->code[at * classes + class];
+        const int32_t code = f->code[class * f->sample->rows + at];
         const bool positive = f->truth[at] == class;
         sum->positives += positive;
         sum->hits += positive && code >= c.lo;
@@ -166,7 +169,7 @@ static double agreement(const front *f, const front_network *n)
     int64_t same = 0;
     for (int64_t i = 0; i < f->judges; ++i) {
         const int64_t at = f->place[f->sample->uniforms + i];
-        same += predictions_class(n->logits + at * n->classes, n->classes) == f->truth[at];
+        same += predictions_class(n->logits + at * n->classes, n->classes) == n->class_of[f->truth[at]];
     }
     return ratio((double)same, (double)f->judges);
 }
@@ -182,9 +185,9 @@ static weft_status plan_cheap(front *f, const front_network *n)
     tally sum = {.hits = 0.0};
     int classes = 0;
     WEFT_TRY(score(f, n));
-    for (int64_t c = 0; c < n->classes; ++c) {
+    for (int64_t c = 0; c < f->sample->network[0].classes; ++c) {
         if (has_class(f, c)) {
-            judge(f, c, n->classes, &sum);
+            judge(f, c, &sum);
             ++classes;
         }
     }

@@ -13,6 +13,7 @@ enum {
 typedef struct front_network {
     const char *path;
     int64_t rows, classes;
+    int64_t *class_of;     /* [classes of the expensive network] that stand for its classes, on rank 0 */
     float *logits;         /* [rows, classes] of the sample, on rank 0 */
     double flops, seconds; /* an item */
 } front_network;

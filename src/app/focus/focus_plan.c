@@ -18,6 +18,7 @@ typedef struct planner {
     app_context *context;
     const weft_options *asked;
     front_sample sample; /* the same on every rank */
+    name_list names;     /* of the expensive network's classes, on rank 0 */
 } planner;
 
 /* ---- the sample ---- */
@@ -67,15 +68,43 @@ static weft_status take_logits(void *self, int64_t first, int64_t rows, const fl
     return WEFT_OK;
 }
 
-/* Names and numbers of classes are those of the expensive network. */
-static weft_status check_classes(const planner *s, const predictor *p)
+/* Which class of the network stands for a class of the expensive one: that of its name, or that of all others. */
+static weft_status match_class(const planner *s, const predictor *p, int64_t class, int64_t *found)
 {
+    const saved_model *m = p->model;
     const front_network *large = &s->sample.network[0];
-    WEFT_CHECK(
-        s->sample.networks == 0 || large->classes == p->work->outputs, WEFT_ERR_USAGE,
-        "%s: answers with %lld classes, and the expensive network with %lld: a plan compares networks of the same "
-        "classes: leave this one out",
-        p->model->path, (long long)p->work->outputs, (long long)large->classes);
+    if (s->names.text == NULL || m->classes.text == NULL) {
+        *found = class;
+        WEFT_CHECK(m->outputs == large->classes, WEFT_ERR_USAGE,
+                   "%s: answers with %lld classes, and the expensive network with %lld, without names by which they "
+                   "could be matched: leave this one out",
+                   m->path, (long long)m->outputs, (long long)large->classes);
+        return WEFT_OK;
+    }
+    if (focus_network_indexed(&m->classes, m->outputs, m->path, &s->names, s->names.text[class], found) != WEFT_OK) {
+        weft_error_clear();
+        return weft_fail(
+            WEFT_ERR_USAGE,
+            "%s: does not know the class %s of the expensive network, and has no class of all others: leave "
+            "it out",
+            m->path, s->names.text[class]);
+    }
+    return WEFT_OK;
+}
+
+/* Rank 0, which has the names. The first network is the expensive one. */
+static weft_status match_classes(planner *s, const predictor *p, front_network *n)
+{
+    const saved_model *m = p->model;
+    if (s->sample.networks == 0 && m->classes.text != NULL) {
+        WEFT_TRY(name_list_copy((const char *const *)m->classes.text, m->classes.count, &s->names));
+    }
+    const int64_t classes = s->sample.networks == 0 ? m->outputs : s->sample.network[0].classes;
+    WEFT_TRY(WEFT_NEW(&n->class_of, classes, WEFT_MEM_FOCUS));
+    for (int64_t c = 0; c < classes; ++c) {
+        n->class_of[c] = c;
+        WEFT_TRY(s->sample.networks > 0 ? match_class(s, p, c, &n->class_of[c]) : WEFT_OK);
+    }
     return WEFT_OK;
 }
 
@@ -86,7 +115,7 @@ static weft_status answer(planner *s, predictor *p, const char *path)
     WEFT_TRY(predictor_open_model(s->context, s->asked, path, 1, p));
     WEFT_TRY(predictor_load(p, true));
     WEFT_TRY(focus_network_check(p));
-    WEFT_TRY(check_classes(s, p));
+    WEFT_TRY(comm_agree(comm, comm_rank(comm) == 0 ? match_classes(s, p, n) : WEFT_OK));
     WEFT_CHECK(p->work->held.total == 0 || workload_row_origin(p->work, 0).width == 0, WEFT_ERR_UNSUPPORTED,
                "%s: plans are made of whole files, not of what moves in frames: weft focus query says what a pair of "
                "networks does there, and what looking at every s-th frame would",
@@ -161,8 +190,9 @@ weft_status focus_plan_make(app_context *context, const weft_options *asked, pre
         status = comm_agree(context->comm, front_make(&s.sample, &goal, plan));
     }
     for (int i = 0; i < FRONT_NETWORKS; ++i) {
-        weft_free(s.sample.network[i].logits);
+        WEFT_FREE_ALL(s.sample.network[i].logits, s.sample.network[i].class_of);
     }
     WEFT_FREE_ALL(s.sample.uniform, s.sample.row);
+    name_list_free(&s.names);
     return status;
 }

@@ -33,8 +33,8 @@ typedef struct focus_plan {
 
 /*
  * Networks of --cheap, separated by commas, and --expensive on --data; p: used for one after the other, the last one
- * stays open for the caller to close. [out] plan: on rank 0. WEFT_ERR_USAGE: an option is missing, or networks do not
- * have the same classes. Collective.
+ * stays open for the caller to close. [out] plan: on rank 0. WEFT_ERR_USAGE: an option is missing, or a network has no
+ * class for one of the expensive network's: of its name, or of all others (--classes of the training). Collective.
  */
 weft_status focus_plan_make(app_context *context, const weft_options *asked, predictor *p, focus_plan *plan);
 

@@ -175,32 +175,45 @@ static double share_from(const labelled *sample, int32_t code)
     return from > 0 ? (double)positive / (double)from : 1.0;
 }
 
-/* [out] from: the lowest code from which on there are at most half as many items again as the first sample says are of
- * the class: further down most are not, and no threshold there keeps a precision. */
-static weft_status likely_from(const focus_query *q, int64_t labels, int32_t *from)
+/* [out] from: [FOCUS_NONE + 1] units from each code on. */
+static void count_from(const focus_query *q, int64_t *from)
 {
-    const int64_t most = larger((int64_t)ceil(1.5 * q->positives), labels);
-    int64_t *of = NULL, count = 0; /* items of each code */
-    WEFT_TRY(WEFT_NEW_ZERO(&of, FOCUS_NONE, WEFT_MEM_FOCUS));
+    memset(from, 0, (FOCUS_NONE + 1) * sizeof *from);
     for (int64_t i = 0; i < units_of(q); ++i) {
-        of[q->code[i]]++;
+        from[q->code[i]]++;
     }
-    *from = FOCUS_NONE;
-    while (*from > FOCUS_ALL && (count == 0 || count + of[*from - 1] <= most)) {
-        count += of[--*from];
+    for (int32_t code = FOCUS_NONE; code > FOCUS_ALL; --code) {
+        from[code - 1] += from[code];
     }
-    weft_free(of);
-    return WEFT_OK;
 }
 
-static weft_status set_high(focus_query *q, int64_t *item)
+/* Returns the lowest code from which on there are at most half as many items again as the first sample says are of the
+ * class: further down most are not, and no threshold there keeps a precision. */
+static int32_t likely_from(const focus_query *q, int64_t labels, const int64_t *from)
+{
+    const int64_t most = larger((int64_t)ceil(1.5 * q->positives), labels);
+    int32_t code = FOCUS_NONE;
+    while (code > FOCUS_ALL && (from[code] == 0 || from[code - 1] <= most)) {
+        --code;
+    }
+    return code;
+}
+
+/* hi counts on what is verified below it; where time ends that, high_alone keeps the precision by itself. */
+static void choose_high(focus_query *q, labelled *sample, int64_t candidates, const int64_t *from)
+{
+    const double delta = q->delta / 2.0;
+    focus_precision_exact(sample->label, sample->count, q->precision, delta, &q->high_alone);
+    focus_precision_answers(sample->label, sample->count, candidates, from, q->precision, delta, &q->hi);
+    q->accepted_share = share_from(sample, q->hi);
+}
+
+static weft_status sample_high(focus_query *q, int64_t *item, const int64_t *from)
 {
     labelled sample = {.count = 0};
     const int64_t labels = (q->labels + 1) / 2;
-    int32_t from;
-    q->hi = FOCUS_NONE;
-    WEFT_TRY(likely_from(q, labels, &from));
-    const int64_t candidates = list_between(q, (int32_t)larger(q->lo, from), FOCUS_NONE, item);
+    const int32_t likely = likely_from(q, labels, from);
+    const int64_t candidates = list_between(q, (int32_t)larger(q->lo, likely), FOCUS_NONE, item);
     if (candidates <= labels || q->precision >= 1.0) {
         return WEFT_OK; /* the network runs on all of them */
     }
@@ -213,10 +226,21 @@ static weft_status set_high(focus_query *q, int64_t *item)
         status = label(q, &sample);
     }
     if (status == WEFT_OK && !q->late) {
-        focus_precision_exact(sample.label, sample.count, q->precision, q->delta / 2.0, &q->hi);
-        q->accepted_share = share_from(&sample, q->hi);
+        choose_high(q, &sample, candidates, from);
     }
     release(&sample);
+    return status;
+}
+
+/* [in, out] item: [units] of work space. */
+static weft_status set_high(focus_query *q, int64_t *item)
+{
+    int64_t *from = NULL;
+    q->hi = q->high_alone = FOCUS_NONE;
+    WEFT_TRY(WEFT_NEW(&from, FOCUS_NONE + 1, WEFT_MEM_FOCUS));
+    count_from(q, from);
+    const weft_status status = sample_high(q, item, from);
+    weft_free(from);
     return status;
 }
 
@@ -249,16 +273,18 @@ static weft_status rank_units(const focus_query *q, int64_t *unit, int64_t count
     return WEFT_OK;
 }
 
-/* The time was up, and lo is where it was up. The uniform sample bounds the share of the class from lo on, whatever lo
- * is, because when time is up does not depend on labels. */
+/* The time was up, and lo is where it was up: answers are from lo up to hi, and from high_alone on. The uniform sample
+ * bounds the share of the class there, wherever lo is, because when time is up does not depend on labels. */
 static void bound_late(focus_query *q)
 {
-    int64_t positives = 0, above = 0;
+    int64_t positives = 0, answered = 0;
     for (int64_t i = 0; i < q->drawn; ++i) {
+        const uint16_t code = q->sample[i].code;
         positives += q->sample[i].positive;
-        above += q->sample[i].positive && q->sample[i].code >= q->lo;
+        answered += q->sample[i].positive && ((code >= q->lo && code < q->hi) || code >= q->high_alone);
     }
-    q->kept = positives > 0 ? 1.0 - binomial_upper(positives, positives - above, q->delta / 2.0) : 0.0;
+    q->hi = q->high_alone;
+    q->kept = positives > 0 ? 1.0 - binomial_upper(positives, positives - answered, q->delta / 2.0) : 0.0;
     q->kept = fmin(q->kept, q->recall);
 }
 
@@ -287,25 +313,21 @@ static weft_status decide(focus_query *q, int64_t *unit, int64_t count)
 
 /* ---- answers ---- */
 
-/* Of the items from hi on at least the share `precision` is of the class, and answers are at least the share `recall`
- * of all items of it: the interval holds whenever both thresholds do. */
+/* Of the answers at least the share `precision` is of the class, and they are at least the share `recall` of all items
+ * of it: the interval holds whenever both thresholds do. */
 static void count_answers(focus_query *q)
 {
-    int64_t verified = 0, from_high = 0, known_high = 0;
+    int64_t verified = 0;
     for (int64_t i = 0; i < units_of(q); ++i) {
         const int truth = truth_of(q, i);
         const bool high = q->code[i] >= q->hi;
         verified += truth == 1;
-        from_high += high;
-        known_high += high && truth == 1;
         q->accepted += high && truth < 0;
         if (truth == 1 || (high && truth < 0)) {
             q->found[q->count++] = i;
         }
     }
-    const double promised = ceil(q->precision * (double)from_high - 1e-9) - (double)known_high;
-    const double sure = fmin(fmax(promised, 0.0), (double)q->accepted);
-    q->least = (double)verified + sure;
+    q->least = fmax((double)verified, ceil(q->precision * (double)q->count - 1e-9));
     q->most = (double)units_of(q);
     if (q->kept > 0.0) {
         q->most = fmin(floor((double)q->count / q->kept + 1e-9), q->most);

@@ -31,10 +31,11 @@ typedef struct focus_query {
     double seconds; /* after which the network is asked no more; 0: no such limit */
     uint64_t seed;
     /* ---- of focus_query_run ---- */
-    focus_units units; /* what is counted: items or tracks; "items" below */
-    uint16_t *code;    /* [items] scores of the class */
-    int32_t lo, hi;    /* accepted: code >= hi */
-    bool importance;   /* lo is of the second sample */
+    focus_units units;  /* what is counted: items or tracks; "items" below */
+    uint16_t *code;     /* [items] scores of the class */
+    int32_t lo, hi;     /* accepted: code >= hi */
+    int32_t high_alone; /* the hi of a query that time ends, whose answers below hi are not all verified */
+    bool importance;    /* lo is of the second sample */
     double start;
     bool late;           /* the time was up: lo is where it was up, or the sample is not whole, and drawn is 0 */
     double kept;         /* share of the class that the answers hold at least; less than `recall` where it is late */

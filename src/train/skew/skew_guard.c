@@ -2,15 +2,18 @@
 #include "train/skew/skew_guard.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/integer/integers.h"
 #include "base/log.h"
 #include "comm/comm_options.def"
+#include "comm/halo_options.def"
 #include "train/train_options.def"
 
-enum { EVERY_MOST = 500, CHECKS_LEAST = 20, KNOB_LESS = 2, WAITS_MOST = 6, JUDGED_EVERY = 4 };
+enum { EVERY_MOST = 500, CHECKS_LEAST = 20, KNOB_LESS = 2, WAITS_MOST = 6, JUDGED_EVERY = 4, OFTEN = 2 };
 
 /* The mean label distance up to which shards are taken to be alike: random ones of 1,000 samples of ten classes have
  * 0.04. */
@@ -21,6 +24,9 @@ typedef struct skew_kept {
     skew_rule rule;
     int64_t checked_at; /* step of the last check */
     int64_t sent_since; /* bytes since then */
+    double exact;       /* of rows of other ranks: bytes a step while none is old; 0: not known yet */
+    skew_check last;    /* what the last check saw */
+    double score;       /* of the last check */
 } skew_kept;
 
 struct skew_guard {
@@ -30,16 +36,33 @@ struct skew_guard {
     train_replica *replica;
     double bound; /* share of right answers */
     int64_t every;
-    sync_knob knob;
+    bool rows;      /* what is turned is how old rows of other ranks are, not a knob of the mode */
+    sync_knob knob; /* of the mode */
     double setting[SKEW_RUNGS_MOST];
     int settings, start; /* start: the setting of a run's first steps */
+    int64_t often;       /* checks in the place of one */
     bool alike;          /* ranks update by themselves on shards that hardly differ in their labels */
     skew_kept kept;
-    skew_figures figures;
     uint64_t sent;      /* bytes at the last check */
     bool stuck;         /* it was told that the tightest setting breaks the bound */
+    bool dear;          /* it was told that the loosest one sends more than the exact mode */
     weft_tensor counts; /* [PLACES, 2] int64: right answers, and rows */
 };
+
+/* ---- replicas ---------------------------------------------------------------------------------------------------- */
+
+/* After each step every rank has the parameters that any other has. */
+static bool keeps_equal(const skew_guard *g)
+{
+    return !sync_mode_tracks(sync_running(g->replica->sync));
+}
+
+/* Every rank has the same replica, statistics included: its score on one rank's probe is that of all replicas. */
+static bool scores_once(const skew_guard *g)
+{
+    const param_store *params = g->replica->params;
+    return keeps_equal(g) && params->elements == params->trained;
+}
 
 /* ---- ladders ----------------------------------------------------------------------------------------------------- */
 
@@ -62,10 +85,22 @@ static void take_groups(skew_guard *g, int ranks)
     }
 }
 
+/* Of a mode that keeps replicas exact, on a graph in parts. */
+static void take_delays(skew_guard *g)
+{
+    g->rows = true;
+    g->setting[g->settings++] = 0.0;
+    for (int delay = g->model->delay_least; delay < g->model->delay_most && g->settings + 1 < SKEW_RUNGS_MOST;
+         delay *= 2) {
+        g->setting[g->settings++] = delay;
+    }
+    g->setting[g->settings++] = g->model->delay_most;
+}
+
 /* Leaves out densities by which what is kept back waits for too much of the run; two settings always stay. */
 static void cut_densities(skew_guard *g, int64_t steps)
 {
-    while (g->knob == SYNC_KNOB_DENSITY && g->settings > KNOB_LESS &&
+    while (!g->rows && g->knob == SYNC_KNOB_DENSITY && g->settings > KNOB_LESS &&
            WAITS_MOST / g->setting[g->settings - 1] > (double)steps) {
         g->settings -= 1;
     }
@@ -84,11 +119,14 @@ static void take_ladder(skew_guard *g, int64_t steps)
     if (mode == SYNC_DIVIDE_SHUFFLE) {
         take_groups(g, comm_size(g->comm));
     }
+    if (g->settings == 0 && g->model->delay != NULL) {
+        take_delays(g);
+    }
     cut_densities(g, steps);
     /* Parts of a graph differ in more than their labels, and have no probe. */
-    g->alike =
-        g->settings > 0 && g->source->probe_steps > 0 && sync_mode_tracks(mode) && g->source->label_distance <= ALIKE;
-    g->start = g->alike ? g->settings / 2 : 0;
+    const bool alike = g->settings > 0 && g->source->probe_steps > 0 && g->source->label_distance <= ALIKE;
+    g->alike = alike && !keeps_equal(g);
+    g->start = alike ? g->settings / 2 : 0;
 }
 
 /* ---- scores ------------------------------------------------------------------------------------------------------ */
@@ -128,18 +166,35 @@ static weft_status score(skew_guard *g, uint64_t seed, int places, probe_counts 
     return tensor_download(&g->counts, seen);
 }
 
-/* Bytes that this rank sent for replicas to stay together. */
+/* Bytes that this rank sent of what the knob makes fewer: for replicas to stay together, or rows, those of evaluations
+ * included. */
 static uint64_t bytes_sent(const skew_guard *g)
 {
+    if (g->rows) {
+        return comm_lane_stats(g->comm, COMM_LANE_HALO).bytes_sent;
+    }
     return sync_get_figures(g->replica->sync).bytes_sent + comm_lane_stats(g->comm, COMM_LANE_GRADIENT).bytes_sent +
            comm_lane_stats(g->comm, COMM_LANE_SHADOW).bytes_sent;
 }
 
-/* Bytes that an all-reduce of the gradients sends in a step, a rank. */
-static double exact_bytes(const skew_guard *g)
+/* Bytes that a rank sends in a step of the exact mode: an all-reduce of the gradients; of rows what they take in the
+ * first steps, in which none is old. per_step: mean of the ranks since the last check. */
+static double exact_bytes(skew_guard *g, double per_step)
 {
     const double ranks = comm_size(g->comm);
+    if (g->rows) {
+        g->kept.exact = g->kept.exact > 0.0 ? g->kept.exact : per_step;
+        return g->kept.exact;
+    }
     return 2.0 * (ranks - 1.0) / ranks * (double)g->replica->params->trained * (double)sizeof(float);
+}
+
+/* sent: bytes of all ranks since the last check. Returns them as a share of those of the exact mode. */
+static double cost_of(skew_guard *g, int64_t step, double sent)
+{
+    const double per_step = sent / (double)comm_size(g->comm) / (double)(step - g->kept.checked_at);
+    const double exact = exact_bytes(g, per_step);
+    return exact > 0.0 ? per_step / exact : 0.0;
 }
 
 /* The mean of the replicas on the training rows of all ranks, for data that no rank can score alone. */
@@ -166,12 +221,10 @@ static weft_status judge_whole(skew_guard *g, uint64_t seed, double *judge)
 static weft_status look_whole(skew_guard *g, uint64_t seed, int64_t step, skew_check *check)
 {
     double sent = (double)g->kept.sent_since, judge = 0.0;
-    const double steps = (double)(step - g->kept.checked_at), ranks = comm_size(g->comm);
     WEFT_TRY(comm_allreduce(g->comm, &sent, 1, WEFT_DTYPE_F64, COMM_SUM));
     WEFT_TRY(replica_average(g->replica, false));
     WEFT_TRY(judge_whole(g, seed, &judge));
-    *check =
-        (skew_check){.home = judge, .away = judge, .judge = judge, .cost = sent / ranks / (steps * exact_bytes(g))};
+    *check = (skew_check){.home = judge, .away = judge, .judge = judge, .cost = cost_of(g, step, sent)};
     return replica_resume(g->replica);
 }
 
@@ -179,14 +232,14 @@ static weft_status look(skew_guard *g, uint64_t seed, int64_t step, skew_check *
 {
     enum { SENT = PLACES, SUMS };
     probe_counts own[PLACES] = {{0}}, mean[PLACES] = {{0}};
-    const double steps = (double)(step - g->kept.checked_at), ranks = comm_size(g->comm);
-    WEFT_TRY(comm_agree(g->comm, score(g, seed, PLACES, own)));
+    const double ranks = comm_size(g->comm);
+    WEFT_TRY(scores_once(g) ? WEFT_OK : comm_agree(g->comm, score(g, seed, PLACES, own)));
     double sum[SUMS] = {share_of(own[HOME]), share_of(own[AWAY]), (double)g->kept.sent_since};
     WEFT_TRY(comm_allreduce(g->comm, sum, SUMS, WEFT_DTYPE_F64, COMM_SUM));
     *check = (skew_check){.home = sum[HOME] / ranks,
                           .away = sum[AWAY] / ranks,
                           .judge = g->kept.rule.judged[0],
-                          .cost = sum[SENT] / ranks / (steps * exact_bytes(g))};
+                          .cost = cost_of(g, step, sum[SENT])};
     if (g->alike && g->kept.rule.checks % JUDGED_EVERY != 0) {
         return WEFT_OK; /* an average costs as much as the mode sends between two checks */
     }
@@ -195,23 +248,32 @@ static weft_status look(skew_guard *g, uint64_t seed, int64_t step, skew_check *
     double judge = share_of(mean[HOME]);
     WEFT_TRY(comm_allreduce(g->comm, &judge, 1, WEFT_DTYPE_F64, COMM_SUM));
     check->judge = judge / ranks;
+    if (scores_once(g)) {
+        check->home = check->away = check->judge;
+    }
     return replica_resume(g->replica);
 }
 
 /* ---- decisions --------------------------------------------------------------------------------------------------- */
 
+static const char *name_of(const skew_guard *g)
+{
+    return g->rows ? FLAG_DELAY : sync_knob_name(g->knob);
+}
+
 static weft_status stand_on(skew_guard *g, int64_t rung)
 {
-    return sync_tune(g->replica->sync, g->knob, g->setting[rung]);
+    return g->rows ? g->model->delay(g->model->self, (int)g->setting[rung])
+                   : sync_tune(g->replica->sync, g->knob, g->setting[rung]);
 }
 
 /* A line where the mode moves to another setting, and where the tightest one breaks the bound for the first time. */
 static void tell(skew_guard *g, int64_t step, int64_t before)
 {
-    const skew_check *c = &g->figures.last;
+    const skew_check *c = &g->kept.last;
     const double from = g->setting[before], to = g->setting[g->kept.rule.rung];
-    const bool stuck = g->figures.score > 1.0 && before == 0;
-    char move[80];
+    const bool stuck = g->kept.score > 1.0 && before == 0;
+    char move[80], replicas[80] = "";
     if (g->kept.rule.rung == before && (!stuck || g->stuck)) {
         return;
     }
@@ -221,23 +283,24 @@ static void tell(skew_guard *g, int64_t step, int64_t before)
     } else {
         snprintf(move, sizeof move, "from %g to %g", from, to);
     }
-    log_info(
-        "skew guard, step %lld: right at home %.1f %%, away %.1f %%, mean of replicas %.1f %%, score %.2f, %.3g of "
-        "the bytes of all-reduce: %s %s",
-        (long long)step, 100.0 * c->home, 100.0 * c->away, 100.0 * c->judge, g->figures.score, c->cost,
-        sync_knob_name(g->knob), move);
+    if (g->source->probe_steps > 0 && !scores_once(g)) {
+        snprintf(replicas, sizeof replicas, "right at home %.1f %%, away %.1f %%, ", 100.0 * c->home, 100.0 * c->away);
+    }
+    log_info("skew guard, step %lld: %smean of replicas %.1f %% right, score %.2f, %.3g of the bytes of %s: %s %s",
+             (long long)step, replicas, 100.0 * c->judge, g->kept.score, c->cost,
+             g->rows ? "rows that are never old" : "all-reduce", name_of(g), move);
 }
 
-static void note(skew_guard *g, double score)
+/* A lossy mode that sends more than the exact one is worth nothing: its user is told once. */
+static void tell_dear(skew_guard *g, int64_t before)
 {
-    g->figures.checked = true;
-    g->figures.score = score;
-    g->figures.reference = g->kept.rule.reference;
-    g->figures.setting = g->setting[g->kept.rule.rung];
-    g->figures.rung = g->kept.rule.rung;
-    g->figures.rungs = g->kept.rule.rungs;
-    g->figures.checks = g->kept.rule.checks;
-    g->figures.broken = g->kept.rule.broken;
+    if (!g->dear && !g->rows && before + 1 == g->settings && g->kept.last.cost > 1.0) {
+        g->dear = true;
+        log_warn(
+            "skew guard: with %s %g, the loosest setting, sync %s sends %.3g of the bytes of all-reduce, which loses "
+            "nothing: take " FLAG_SYNC " allreduce",
+            name_of(g), g->setting[before], sync_mode_name(sync_running(g->replica->sync)), g->kept.last.cost);
+    }
 }
 
 weft_status skew_guard_step(skew_guard *g, uint64_t seed, int64_t step)
@@ -250,9 +313,10 @@ weft_status skew_guard_step(skew_guard *g, uint64_t seed, int64_t step)
         return WEFT_OK;
     }
     const int64_t before = g->kept.rule.rung;
-    WEFT_TRY((g->source->probe_steps > 0 ? look : look_whole)(g, seed, step, &g->figures.last));
-    note(g, skew_rule_decide(&g->kept.rule, &g->figures.last));
+    WEFT_TRY((g->source->probe_steps > 0 ? look : look_whole)(g, seed, step, &g->kept.last));
+    g->kept.score = skew_rule_decide(&g->kept.rule, &g->kept.last);
     tell(g, step, before);
+    tell_dear(g, before);
     g->kept.checked_at = step;
     g->kept.sent_since = 0;
     g->sent = bytes_sent(g);
@@ -265,9 +329,8 @@ weft_status skew_guard_reset(skew_guard *g)
         return WEFT_OK;
     }
     g->kept = (skew_kept){
-        .rule = skew_rule_begin(g->bound, g->settings, g->start, !sync_mode_tracks(sync_running(g->replica->sync)))};
-    g->figures = (skew_figures){.checked = false};
-    g->stuck = false;
+        .rule = skew_rule_begin(g->bound, g->settings, g->start, keeps_equal(g) ? g->bound / (double)g->often : 0.0)};
+    g->stuck = g->dear = false;
     g->sent = bytes_sent(g);
     return stand_on(g, g->start);
 }
@@ -281,7 +344,19 @@ int64_t skew_guard_every(const skew_guard *g)
 
 skew_figures skew_guard_figures(const skew_guard *g)
 {
-    return g != NULL ? g->figures : (skew_figures){.checked = false};
+    if (g == NULL || g->kept.rule.checks == 0) {
+        return (skew_figures){.checked = false};
+    }
+    const skew_rule *rule = &g->kept.rule;
+    return (skew_figures){.checked = true,
+                          .last = g->kept.last,
+                          .score = g->kept.score,
+                          .reference = rule->reference,
+                          .setting = g->setting[rule->rung],
+                          .rung = rule->rung,
+                          .rungs = rule->rungs,
+                          .checks = rule->checks,
+                          .broken = rule->broken};
 }
 
 sync_buffer skew_guard_state(skew_guard *g)
@@ -292,6 +367,14 @@ sync_buffer skew_guard_state(skew_guard *g)
     return (sync_buffer){.name = "skew", .data = &g->kept, .bytes = (int64_t)sizeof g->kept};
 }
 
+static bool kept_is_valid(const skew_kept *kept, int settings)
+{
+    const skew_check *last = &kept->last;
+    return skew_rule_is_valid(&kept->rule, settings) && kept->checked_at >= 0 && kept->sent_since >= 0 &&
+           kept->exact >= 0.0 &&
+           isfinite(kept->exact + last->home + last->away + last->judge + last->cost + kept->score);
+}
+
 /* A checkpoint without a guard leaves zeros. */
 weft_status skew_guard_restored(skew_guard *g)
 {
@@ -299,8 +382,7 @@ weft_status skew_guard_restored(skew_guard *g)
         return WEFT_OK;
     }
     const bool none = g->kept.rule.rungs == 0;
-    const bool valid =
-        none || (skew_rule_is_valid(&g->kept.rule, g->settings) && g->kept.checked_at >= 0 && g->kept.sent_since >= 0);
+    const bool valid = none || kept_is_valid(&g->kept, g->settings);
     WEFT_TRY(comm_agree(
         g->comm, valid ? WEFT_OK : weft_fail(WEFT_ERR_DATA, "damaged: numbers of the skew guard that cannot be")));
     if (none) {
@@ -318,13 +400,15 @@ static bool has_work(const skew_guard *g)
     const sync_mode mode = sync_running(g->replica->sync);
     if (comm_size(g->comm) == 1 || g->settings == 0) {
         log_warn(FLAG_SKEW_GUARD " has no effect: %s",
-                 comm_size(g->comm) == 1 ? "one rank has nobody to part from"
-                                         : "this mode keeps replicas exact, or has no setting to change");
+                 comm_size(g->comm) == 1
+                     ? "one rank has nobody to part from"
+                     : "this mode keeps replicas exact, or has no setting to change (graphs: " FLAG_DELAY
+                       " of 2 or more)");
         return false;
     }
     if (g->settings == 1) {
         log_warn(FLAG_SKEW_GUARD " has no effect: %d ranks in sync %s leave one setting of %s", comm_size(g->comm),
-                 sync_mode_name(mode), sync_knob_name(g->knob));
+                 sync_mode_name(mode), name_of(g));
     }
     return g->settings > 1;
 }
@@ -351,8 +435,7 @@ static void tell_plan(const skew_guard *g, double points)
                  (long long)(source->probe_steps / comm_size(g->comm) * source->probe_rows));
     }
     log_info(FLAG_SKEW_GUARD " %g: a check every %lld steps, on %s; %s from %g to %g, at first %g", points,
-             (long long)g->every, probed, sync_knob_name(g->knob), g->setting[0], g->setting[g->settings - 1],
-             g->setting[g->start]);
+             (long long)g->every, probed, name_of(g), g->setting[0], g->setting[g->settings - 1], g->setting[g->start]);
 }
 
 weft_status skew_guard_create(weft_comm *comm, train_model *model, const train_source *source, train_replica *replica,
@@ -371,9 +454,9 @@ weft_status skew_guard_create(weft_comm *comm, train_model *model, const train_s
     g->source = source;
     g->replica = replica;
     g->bound = points / 100.0;
-    g->every = steps / CHECKS_LEAST < EVERY_MOST ? steps / CHECKS_LEAST : EVERY_MOST;
-    g->every = g->every > 0 ? g->every : 1;
     take_ladder(g, steps);
+    g->often = source->probe_steps > 0 && scores_once(g) ? OFTEN : 1;
+    g->every = larger(smaller(steps / CHECKS_LEAST, EVERY_MOST) / g->often, 1);
     if (has_work(g)) {
         tell_plan(g, points);
         *guard = g;

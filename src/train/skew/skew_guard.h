@@ -6,6 +6,7 @@
  *      divide-shuffle  --group-size      P, P / 2, ... 2 ranks
  *      shadow          --shadow-gap      1, 2, 4, 8, 16, 32 steps
  *      asp             --asp-threshold   0.005, 0.01, 0.02, 0.05, 0.1, 0.2 of a parameter
+ *      exact, graphs   --delay           0, 2, 4, ... R epochs, for the R that the halos were made with
  *
  * A check costs no model on the wire but one average: every rank scores its own replica on probes of all ranks
  * (train_source.probe), so home and away scores meet in two sums; then replicas are averaged as before an evaluation,
@@ -13,9 +14,13 @@
  * a graph in parts, whose rows no rank computes alone, only the mean is judged, on all training rows. What it decides
  * depends on values and numbers of steps alone, so that a repeated run has the same bits.
  *
- * Modes whose ranks update by themselves start in the middle of their ladder where shards hardly differ in their
- * labels (train_source.label_distance), and the mean is judged at every fourth check: what these modes lose comes from
- * shards that differ, and an average sends as much as they do between two checks of a short run. A gradient entry that
+ * Where replicas are equal to the last statistic, one score a rank is home, away and mean at once: such a check sends
+ * nothing and is made twice as often, so that a run leaves the densest setting earlier.
+ *
+ * Where shards hardly differ in their labels (train_source.label_distance) a run starts in the middle of the ladder:
+ * what a lossy mode loses comes from shards that differ, and from a fast rise, which holds a rung back. Of modes whose
+ * ranks update by themselves the mean is judged at every fourth check then, as an average sends as much as they do
+ * between two checks of a short run. A gradient entry that
  * topk keeps back waits 1 / density steps on average, and what waits when a run ends never arrives: densities by which
  * it would wait more than a sixth of the run are not on the ladder.
  */

@@ -8,10 +8,10 @@
 /* The part of `bound` by which the reference falls a check. */
 #define AGING 0.125
 
-skew_rule skew_rule_begin(double bound, int rungs, int start, bool equal)
+skew_rule skew_rule_begin(double bound, int rungs, int start, double rise_most)
 {
-    assert(bound > 0.0 && rungs >= 1 && rungs <= SKEW_RUNGS_MOST && start >= 0 && start < rungs);
-    return (skew_rule){.bound = bound, .rungs = rungs, .rung = start, .equal = equal};
+    assert(bound > 0.0 && rise_most >= 0.0 && rungs >= 1 && rungs <= SKEW_RUNGS_MOST && start >= 0 && start < rungs);
+    return (skew_rule){.bound = bound, .rungs = rungs, .rung = start, .rise_most = rise_most};
 }
 
 static double score_of(const skew_rule *rule, const skew_check *check)
@@ -65,7 +65,7 @@ double skew_rule_decide(skew_rule *rule, const skew_check *check)
         return score;
     }
     /* Equal replicas raise no alarm, and fewer bytes slow down a fast rise, which hides it. */
-    rule->good = rule->equal != 0 && rise > rule->bound ? 0 : rule->good + 1;
+    rule->good = rule->rise_most > 0.0 && rise > rule->rise_most ? 0 : rule->good + 1;
     if (may_climb(rule)) {
         rule->good = 0;
         rule->rung += 1;
@@ -76,7 +76,7 @@ double skew_rule_decide(skew_rule *rule, const skew_check *check)
 bool skew_rule_is_valid(const skew_rule *rule, int rungs)
 {
     bool valid = rule->rungs == rungs && rule->rung >= 0 && rule->rung < rungs && rule->good >= 0 &&
-                 rule->checks >= 0 && (rule->equal == 0 || rule->equal == 1) && rule->broken >= 0 &&
+                 rule->checks >= 0 && rule->rise_most >= 0.0 && isfinite(rule->rise_most) && rule->broken >= 0 &&
                  rule->broken <= rule->checks && rule->bound > 0.0 && rule->bound <= 1.0 &&
                  fabs(rule->reference) <= 2.0;
     for (int i = 0; valid && i < SKEW_WINDOW; ++i) {

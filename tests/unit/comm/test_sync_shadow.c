@@ -110,6 +110,67 @@ static weft_status case_serial(weft_comm *comm, void *argument)
     return WEFT_OK;
 }
 
+/*
+ * Ranks with minima t and curvatures a of their own: g steps take the distance to t times k = (1 - lr a)^g, and then
+ * the mean of the snapshots draws a replica by mix. Where both are equal replicas rest, and their mean is
+ *
+ *      sum c t / sum c,    c = (1 - k) / (1 - k + mix)
+ *
+ * which is not the minimum of the sum: that is what averaging alone loses where shards differ. Parameters are float32,
+ * so the mean is that to a few roundings.
+ */
+static double rest_of(const sync_options *options, int ranks, int i, double lr)
+{
+    double top = 0, bottom = 0;
+    for (int r = 0; r < ranks; ++r) {
+        const double k = pow(1.0 - lr * quad_curvature(r, i, false), (double)options->shadow.gap);
+        const double c = (1.0 - k) / (1.0 - k + options->shadow.mix);
+        top += c * quad_target(r, i);
+        bottom += c;
+    }
+    return top / bottom;
+}
+
+static weft_status rests_at(weft_comm *comm, int64_t gap, double mix)
+{
+    enum { STEPS = 360 };
+    const double lr = 0.1, close = 2e-6;
+    replica r;
+    float all[8][QUAD_ELEMENTS];
+    const int ranks = comm_size(comm);
+    double biased = 0;
+    sync_options options = options_of(SHADOW_MA, gap);
+    options.shadow.mix = mix;
+    WEFT_TRY(replica_open(comm, &options, &r));
+    r.equal = false;
+    WEFT_TRY(replica_steps(&r, 1 + STEPS / (int)gap * (int)gap, lr)); /* replicas as they are in a snapshot */
+    WEFT_TRY(replica_gather(&r, all));
+    for (int i = 0; i < QUAD_TRAINED; ++i) {
+        double mean = 0;
+        for (int q = 0; q < ranks; ++q) {
+            mean += (double)all[q][i] / ranks;
+        }
+        const double rest = rest_of(&options, ranks, i, lr);
+        CASE_CHECK(fabs(mean - rest) < close, "gap %d, mix %g, element %d: %.9g, expected %.9g", (int)gap, mix, i, mean,
+                   rest);
+        biased = fmax(biased, fabs(rest - quad_optimum(ranks, i, false)));
+    }
+    CASE_CHECK(biased > 0.01, "gap %d: the mean rests %g from the minimum, which shows nothing", (int)gap, biased);
+    WEFT_TRY(sync_finish(r.sync));
+    sync_destroy(r.sync);
+    return WEFT_OK;
+}
+
+static weft_status case_rests_at(weft_comm *comm, void *argument)
+{
+    (void)argument;
+    if (comm_size(comm) == 1) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(rests_at(comm, 1, 1.0));
+    return rests_at(comm, 5, 0.5);
+}
+
 /* The second number of the mode's counters that every rank must agree on in the end: rounds posted. */
 static weft_status rounds_of(replica *r, int64_t *rounds)
 {
@@ -240,8 +301,11 @@ static weft_status case_pause(weft_comm *comm, void *argument)
 int main(void)
 {
     static const comm_case cases[] = {
-        {"serial simulation", case_serial},           {"averages contract", case_contracts},
-        {"uneven ranks leave together", case_uneven}, {"pause", case_pause},
+        {"rests at", case_rests_at},
+        {"serial simulation", case_serial},
+        {"averages contract", case_contracts},
+        {"uneven ranks leave together", case_uneven},
+        {"pause", case_pause},
         {"rests between averages", case_rests},
     };
     return comm_run_threads(cases, sizeof cases / sizeof *cases, comm_run_case_once);

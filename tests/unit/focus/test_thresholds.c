@@ -217,6 +217,69 @@ static void test_precision_and_recall_hold_together(void **state)
     assert_in_range(naive, 0, at_least(0.75));
 }
 
+/* Of all answers: what is verified from lo up to hi is right. */
+static double precision_of_answers(int32_t lo, int32_t hi)
+{
+    int64_t found = 0, wrong = 0;
+    for (int64_t i = 0; i < ITEMS; ++i) {
+        found += truth[i] && code[i] >= lo;
+        wrong += !truth[i] && code[i] >= hi;
+    }
+    return found > 0 ? (double)found / (double)(found + wrong) : 1.0;
+}
+
+/* [out] from: [FOCUS_NONE + 1] items from lo and each code on. Returns how many there are. */
+static int64_t count_from(int32_t lo, int64_t *from)
+{
+    memset(from, 0, (FOCUS_NONE + 1) * sizeof *from);
+    for (int64_t i = 0; i < ITEMS; ++i) {
+        from[code[i]] += code[i] >= lo;
+    }
+    for (int32_t c = FOCUS_NONE; c > FOCUS_ALL; --c) {
+        from[c - 1] += from[c];
+    }
+    return from[FOCUS_ALL];
+}
+
+/* The threshold that has the precision of all answers on the sample itself. */
+static int32_t naive_answers(const focus_label *sorted, int64_t count)
+{
+    int64_t positive = 0, wrong = 0;
+    int32_t hi = FOCUS_NONE;
+    for (int64_t i = 0; i < count; ++i) {
+        positive += sorted[i].positive;
+    }
+    for (int64_t i = count - 1; i >= 0; --i) {
+        wrong += !sorted[i].positive;
+        hi = (double)positive >= TARGET * (double)(positive + wrong) ? sorted[i].code : hi;
+    }
+    return hi;
+}
+
+static void test_precision_of_all_answers_accepts_more(void **state)
+{
+    (void)state;
+    static focus_label sample[LABELS];
+    static int64_t from[FOCUS_NONE + 1];
+    int held = 0, naive = 0;
+    int64_t most = 0, most_alone = 0; /* accepted in all trials */
+    for (uint64_t trial = 0; trial < TRIALS; ++trial) {
+        int32_t lo, alone, hi;
+        make_scores(trial, 0.1, false);
+        (void)focus_recall_exact(sample, draw(trial, FOCUS_ALL, sample), TARGET, DELTA / 2.0, &lo);
+        const int64_t items = count_from(lo, from), drawn = draw(trial + 1000, lo, sample);
+        focus_precision_exact(sample, drawn, TARGET, DELTA, &alone);
+        focus_precision_answers(sample, drawn, items, from, TARGET, DELTA, &hi);
+        most += from[hi];
+        most_alone += from[alone];
+        held += precision_of_answers(lo, hi) >= TARGET;
+        naive += precision_of_answers(lo, naive_answers(sample, drawn)) >= TARGET;
+    }
+    assert_true(most > most_alone);
+    assert_in_range(held, at_least(0.95), TRIALS);
+    assert_in_range(naive, 0, at_least(0.75));
+}
+
 /* ---- closed forms ---- */
 
 static void test_perfect_scores_accept_all_positives_and_no_others(void **state)
@@ -232,6 +295,10 @@ static void test_perfect_scores_accept_all_positives_and_no_others(void **state)
     focus_precision_exact(sample + 201, 99, TARGET, DELTA, &hi);
     assert_int_equal(hi, lo); /* no item is between them */
     focus_precision_exact(sample + 201, 99, 1.0, DELTA, &hi);
+    assert_int_equal(hi, FOCUS_NONE);
+    focus_precision_answers(sample + 150, 150, 150, NULL, TARGET, DELTA, &hi);
+    assert_int_equal(hi, 60200); /* 4 that are wrong beside 100 that are right are too few to be sure of */
+    focus_precision_answers(sample + 150, 150, 150, NULL, 1.0, DELTA, &hi);
     assert_int_equal(hi, FOCUS_NONE);
     focus_precision_exact(sample + 250, 50, TARGET, DELTA, &hi); /* 58 without a negative would not do */
     assert_int_equal(hi, FOCUS_NONE);
@@ -278,6 +345,7 @@ int main(void)
         cmocka_unit_test(test_exact_recall_of_a_rare_class_lets_everything_through),
         cmocka_unit_test(test_importance_keeps_the_recall_of_a_rare_class),
         cmocka_unit_test(test_precision_and_recall_hold_together),
+        cmocka_unit_test(test_precision_of_all_answers_accepts_more),
         cmocka_unit_test(test_perfect_scores_accept_all_positives_and_no_others),
         cmocka_unit_test(test_a_constant_score_lets_everything_through),
         cmocka_unit_test(test_draws_follow_their_law),
