@@ -6,10 +6,10 @@
  *     encoder <--- their complete gradients    <--- scatter <--- decoder <--- its gradient
  *
  * A training step has all training links, or a batch of them, each with K negatives that are drawn anew in each epoch
- * (gnn/links/link_training.h). The encoder computes the rows of all vertices in every step. The loss is binary cross-entropy over links (1) and negatives (0), or, pairwise, the mean of
- * -log sigmoid(logit of the link - logit of a negative) over all such pairs: to the loop these differences are answers
- * whose targets are 1 (S. Rendle et al.: BPR: Bayesian personalized ranking from implicit feedback. UAI 2009, arXiv
- * 1205.2618).
+ * (gnn/links/link_training.h). The encoder computes the rows of all vertices in every step. The loss is binary
+ * cross-entropy over links (1) and negatives (0), or, pairwise, the mean of -log sigmoid(logit of the link - logit of a
+ * negative) over all such pairs: to the loop these differences are answers whose targets are 1 (S. Rendle et al.: BPR:
+ * Bayesian personalized ranking from implicit feedback. UAI 2009, arXiv 1205.2618).
  *
  * P ranks compute what one computes, up to rounding: links, negatives and masks are functions of the edge.
  */

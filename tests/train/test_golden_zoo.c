@@ -190,8 +190,7 @@ static void test_exact_steps(void **state)
     static const struct {
         const char *name;
         int ranks, steps;
-    } runs[] = {
-        {"mobilenet-v1", 4, STEPS}, {"mobilenet-v2", 1, 3}, {"mobilenet-v2", 2, STEPS}, {"densenet-121", 2, 2}};
+    } runs[] = {{"mobilenet-v1", 4, STEPS}, {"mobilenet-v2", 1, 3}, {"mobilenet-v2", 2, STEPS}, {"densenet-121", 2, 2}};
     for (size_t i = 0; i < sizeof runs / sizeof *runs; ++i) {
         char path[512];
         golden g = {.name = runs[i].name,

@@ -248,13 +248,15 @@ void gnn_links_add_memory(const workload *work, memory_plan *memory)
     const int64_t training = of.trains ? link_training_most(&job->links, of.batch) * (1 + of.negatives) : 0;
     const int64_t judged = job->links.judged.count, most = larger(training, judged);
     const uint64_t rows = 8 * (uint64_t)job->links.vertices * (uint64_t)job->config.outputs;
-    const uint64_t lists = 16 * (uint64_t)job->links.vertices + 32 * (uint64_t)training + 24 * (uint64_t)judged + 8 * (uint64_t)most;
+    const uint64_t lists =
+        16 * (uint64_t)job->links.vertices + 32 * (uint64_t)training + 24 * (uint64_t)judged + 8 * (uint64_t)most;
     const uint64_t bytes = rows + lists + link_decoder_bytes(&job->decoder.config, most);
     memory_plan_add(memory, "links", bytes);
     memory->peak += bytes;
     memory->beside += bytes;
     memory->device += link_decoder_bytes(&job->decoder.config, most);
-    memory->cure = "use more nodes, a smaller --hidden or " FLAG_EMBEDDING ", fewer " FLAG_NEGATIVES ", or batches of links (" FLAG_LINK_BATCH ")";
+    memory->cure = "use more nodes, a smaller --hidden or " FLAG_EMBEDDING ", fewer " FLAG_NEGATIVES
+                   ", or batches of links (" FLAG_LINK_BATCH ")";
 }
 
 weft_status gnn_links_build(workload *work)
@@ -263,9 +265,8 @@ weft_status gnn_links_build(workload *work)
     const app_context *context = work->context;
     const weft_options *o = context->options;
     const link_list *judged = &job->links.judged;
-    const link_model_config config = {.training = training_of(work),
-                                      .hits_at = (int)option_int(o, OPT_HITS_AT),
-                                      .labelled = work->labelled};
+    const link_model_config config = {
+        .training = training_of(work), .hits_at = (int)option_int(o, OPT_HITS_AT), .labelled = work->labelled};
     WEFT_TRY(link_model_create(context->comm, context->hal, &job->model.interface, job->data.part.gid,
                                job->data.part.n_owned, &job->links, &job->decoder, &config, &job->link_model));
     work->model = &job->link_model.interface;
