@@ -5,40 +5,30 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/integer/integers.h"
 #include "train/activities.h"
 
 /* ---- a pass ---- */
 
-/* The negatives of an epoch. */
-static void draw(link_model *m, const train_pass *pass)
-{
-    const link_set *set = m->set;
-    const int64_t links = set->positives, negatives = m->config.negatives;
-    if (m->drawn && m->seed == pass->seed && m->epoch == pass->epoch) {
-        return;
-    }
-#pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < links; ++i) {
-        for (int64_t k = 0; k < negatives; ++k) {
-            const int64_t end = link_negative(&set->rows, set->users, set->vertices, set->anchor[i], set->other[i],
-                                              (uint32_t)k, pass->epoch, pass->seed);
-            m->training.b[(k + 1) * links + i] = m->ends.place[end];
-        }
-    }
-    m->drawn = true;
-    m->seed = pass->seed;
-    m->epoch = pass->epoch;
-}
-
 static weft_status batch_of(void *self, const train_pass *pass, train_batch *batch)
 {
     link_model *m = self;
-    link_step *step = pass->training ? &m->training : &m->judged;
+    *batch = (train_batch){.input = &m->judged.batch, .targets = &m->judged.labels.targets};
     if (pass->training) {
-        draw(m, pass);
+        WEFT_TRY(link_training_draw(&m->training, pass));
+        *batch = (train_batch){.input = &m->training.links, .targets = &m->training.targets};
     }
-    *batch = (train_batch){.input = &step->batch, .targets = &step->labels.targets};
     return WEFT_OK;
+}
+
+/* The pass as the encoder sees it, to which every step is an epoch: each visits all vertices, with masks of its own. */
+static train_pass pass_of_encoder(const link_model *m, const train_pass *pass)
+{
+    train_pass of = *pass;
+    if (pass->training && m->source.steps > 1) {
+        of.epoch = (uint32_t)((pass->epoch - 1) * m->source.steps + pass->step + 1);
+    }
+    return of;
 }
 
 static bool compares(const train_pass *pass, const link_batch *batch)
@@ -55,7 +45,7 @@ static weft_status compare(link_model *m, const link_batch *batch, weft_tensor *
             m->host[k * batch->compared + i] = m->host[i] - m->host[k * batch->compared + i];
         }
     }
-    *logits = m->difference;
+    *logits = tensor_view(&m->difference, 0, batch->compared * batch->against, 0, 1);
     return tensor_upload(logits, m->host + batch->compared);
 }
 
@@ -79,7 +69,8 @@ static weft_status forward(void *self, const train_pass *pass, weft_tensor *logi
 {
     link_model *m = self;
     const link_batch *batch = pass->batch->input;
-    WEFT_TRY(m->encoder->forward(m->encoder->self, pass, &m->rows));
+    const train_pass of_encoder = pass_of_encoder(m, pass);
+    WEFT_TRY(m->encoder->forward(m->encoder->self, &of_encoder, &m->rows));
     m->interface.staleness = m->encoder->staleness;
     WEFT_TRY(link_ends_gather(&m->ends, &m->rows));
     ACTIVITY_TRY(ACTIVITY_LINEAR, link_decoder_forward(m->decoder, pass, batch, m->ends.row, logits));
@@ -90,12 +81,13 @@ static weft_status backward(void *self, const train_pass *pass, weft_tensor *dlo
 {
     link_model *m = self;
     const link_batch *batch = pass->batch->input;
+    const train_pass of_encoder = pass_of_encoder(m, pass);
     const float *coefficient, *factor;
     weft_tensor of_links = *dlogits;
     WEFT_TRY(compares(pass, batch) ? part(m, batch, dlogits, &of_links) : WEFT_OK);
     ACTIVITY_TRY(ACTIVITY_LINEAR, link_decoder_backward(m->decoder, pass, batch, &of_links, &coefficient, &factor));
     WEFT_TRY(link_ends_scatter(&m->ends, batch, coefficient, factor, &m->rows));
-    return m->encoder->backward(m->encoder->self, pass, &m->rows);
+    return m->encoder->backward(m->encoder->self, &of_encoder, &m->rows);
 }
 
 static weft_status state(void *self, const sync_buffer **buffer, int *count)
@@ -112,65 +104,30 @@ static weft_status restored(void *self)
 
 /* ---- set-up ---- */
 
-static weft_status reserve_step(weft_hal *hal, int64_t links, int64_t rows, link_step *step)
+static weft_status reserve_judged(weft_hal *hal, int64_t links, link_step *step)
 {
     step->batch.links = links;
-    step->labels.targets = (train_targets){.rows = rows, .outputs = 1, .loss = TRAIN_LOSS_BCE};
+    step->labels.targets = (train_targets){.rows = links, .outputs = 1, .loss = TRAIN_LOSS_BCE};
     WEFT_TRY(WEFT_NEW(&step->a, links, WEFT_MEM_GRAPH));
     WEFT_TRY(WEFT_NEW(&step->b, links, WEFT_MEM_GRAPH));
     return tensor_create(hal, WEFT_DTYPE_I64, links, 1, WEFT_MEM_GRAPH, &step->id);
-}
-
-/* id: [links] of this rank's links. */
-static weft_status finish_step(link_step *step, const int64_t *id)
-{
-    step->batch.a = step->a;
-    step->batch.b = step->b;
-    WEFT_TRY(tensor_upload(&step->id, id));
-    step->batch.id = step->id.data;
-    return WEFT_OK;
-}
-
-/* Links, then negative k of each, k from 0. */
-static weft_status make_training(link_model *m)
-{
-    const link_set *set = m->set;
-    const int64_t links = set->positives, negatives = m->config.trains ? m->config.negatives : 0;
-    const int64_t all = m->config.trains ? links * (1 + negatives) : 0;
-    link_step *step = &m->training;
-    int64_t *id = NULL;
-    WEFT_TRY(reserve_step(m->hal, all, m->config.pairwise ? links * negatives : all, step));
-    WEFT_TRY(labels_create(&step->labels, WEFT_MEM_GRAPH));
-    WEFT_TRY(WEFT_NEW(&id, all, WEFT_MEM_WORKSPACE));
-    for (int64_t at = 0; at < all; ++at) {
-        const int64_t i = at % links, k = at / links;
-        id[at] = k * set->total + set->first + i;
-        step->a[at] = m->ends.place[set->anchor[i]];
-        step->b[at] = m->ends.place[set->other[i]]; /* of negatives until they are drawn */
-    }
-    for (int64_t row = 0; row < step->labels.targets.rows; ++row) {
-        step->labels.target[row] = m->config.pairwise || row < links ? 1.0F : 0.0F;
-        step->labels.split[row] = TRAIN_SPLIT_TRAIN;
-    }
-    step->batch.compared = links;
-    step->batch.against = m->config.pairwise ? negatives : 0;
-    const weft_status status = finish_step(step, id);
-    weft_free(id);
-    return status;
 }
 
 static weft_status make_judged(link_model *m)
 {
     const link_list *l = &m->set->judged;
     link_step *step = &m->judged;
-    WEFT_TRY(reserve_step(m->hal, l->count, l->count, step));
+    WEFT_TRY(reserve_judged(m->hal, l->count, step));
     step->labels.targets.group = l->group;
     step->labels.targets.hits_at = m->config.hits_at;
     for (int64_t i = 0; i < l->count; ++i) {
         step->a[i] = m->ends.place[l->a[i]];
         step->b[i] = m->ends.place[l->b[i]];
     }
-    WEFT_TRY(finish_step(step, l->id));
+    step->batch.a = step->a;
+    step->batch.b = step->b;
+    step->batch.id = step->id.data;
+    WEFT_TRY(tensor_upload(&step->id, l->id));
     if (!m->config.labelled) {
         return WEFT_OK;
     }
@@ -180,41 +137,40 @@ static weft_status make_judged(link_model *m)
     return WEFT_OK;
 }
 
-static weft_status make_steps(link_model *m)
+/* training: links and negatives of a step, at most. */
+static weft_status make_steps(link_model *m, int64_t training)
 {
-    const int64_t pairs = m->config.pairwise && m->config.trains ? m->set->positives * m->config.negatives : 0;
-    WEFT_TRY(make_training(m));
+    const link_training_config *of = &m->config.training;
+    const int64_t pairs = of->pairwise && of->trains ? training - training / (1 + of->negatives) : 0;
+    WEFT_TRY(link_training_create(m->hal, m->set, m->ends.place, of, &m->training));
     WEFT_TRY(make_judged(m));
-    const int64_t most =
-        m->judged.batch.links > m->training.batch.links ? m->judged.batch.links : m->training.batch.links;
-    WEFT_TRY(link_decoder_create(m->hal, most, m->decoder));
+    WEFT_TRY(link_decoder_create(m->hal, larger(m->judged.batch.links, training), m->decoder));
     WEFT_TRY(tensor_create(m->hal, WEFT_DTYPE_F32, pairs, 1, WEFT_MEM_ACTIVATION, &m->difference));
-    return m->config.pairwise ? WEFT_NEW(&m->host, m->training.batch.links, WEFT_MEM_ACTIVATION) : WEFT_OK;
+    return of->pairwise ? WEFT_NEW(&m->host, training, WEFT_MEM_ACTIVATION) : WEFT_OK;
 }
 
 /* Collective. */
-static weft_status count_labels(link_model *m)
+static weft_status count_judged(link_model *m)
 {
-    link_step *const steps[] = {&m->training, &m->judged};
-    for (int i = 0; i < 2; ++i) {
-        uint64_t hash = 0;
-        const bool labelled = i == 0 ? m->config.trains : m->config.labelled;
-        WEFT_TRY(labelled ? labels_count(&steps[i]->labels, m->comm, &hash) : WEFT_OK);
-        WEFT_TRY(comm_agree(m->comm, labelled ? labels_upload(&steps[i]->labels, m->hal) : WEFT_OK));
+    uint64_t hash = 0;
+    if (!m->config.labelled) {
+        return WEFT_OK;
     }
-    return WEFT_OK;
+    WEFT_TRY(labels_count(&m->judged.labels, m->comm, &hash));
+    return comm_agree(m->comm, labels_upload(&m->judged.labels, m->hal));
 }
 
 weft_status link_model_create(weft_comm *comm, weft_hal *hal, const train_model *encoder, const int64_t *gid,
                               int64_t owned, const link_set *set, link_decoder *decoder,
                               const link_model_config *config, link_model *m)
 {
-    const int64_t training = config->trains ? set->positives * (1 + config->negatives) : 0;
-    const int64_t most = set->judged.count > training ? set->judged.count : training;
+    const link_training_config *of = &config->training;
+    const int64_t training = of->trains ? link_training_most(set, of->batch) * (1 + of->negatives) : 0;
+    const int64_t most = larger(set->judged.count, training);
     *m = (link_model){.comm = comm, .hal = hal, .encoder = encoder, .set = set, .decoder = decoder, .config = *config};
     WEFT_TRY(link_ends_create(comm, set->vertices, gid, owned, decoder->config.width, most, &m->ends));
-    WEFT_TRY(comm_agree(comm, make_steps(m)));
-    WEFT_TRY(count_labels(m));
+    WEFT_TRY(comm_agree(comm, make_steps(m, training)));
+    WEFT_TRY(count_judged(m));
     const bool keeps = encoder->state != NULL;
     m->interface = (train_model){.name = "links",
                                  .self = m,
@@ -226,15 +182,9 @@ weft_status link_model_create(weft_comm *comm, weft_hal *hal, const train_model 
     m->source = source_whole(&m->judged.labels.targets);
     m->source.self = m;
     m->source.batch = batch_of;
-    m->source.loss_entries = m->training.labels.targets.loss_entries;
+    m->source.steps = link_training_steps(&m->training);
+    m->source.loss_entries = of->trains ? set->total * (of->pairwise ? of->negatives : 1 + of->negatives) : 0;
     return WEFT_OK;
-}
-
-static void destroy_step(link_step *step)
-{
-    labels_destroy(&step->labels);
-    tensor_destroy(&step->id);
-    WEFT_FREE_ALL(step->a, step->b);
 }
 
 void link_model_destroy(link_model *m)
@@ -242,8 +192,10 @@ void link_model_destroy(link_model *m)
     if (m->comm == NULL) {
         return;
     }
-    destroy_step(&m->training);
-    destroy_step(&m->judged);
+    link_training_destroy(&m->training);
+    labels_destroy(&m->judged.labels);
+    tensor_destroy(&m->judged.id);
+    WEFT_FREE_ALL(m->judged.a, m->judged.b);
     link_ends_destroy(&m->ends);
     tensor_destroy(&m->difference);
     weft_free(m->host);

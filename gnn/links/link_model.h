@@ -5,30 +5,26 @@
  *     encoder ---> rows of this rank's vertices ---> gather ---> decoder ---> a logit for each link of this rank
  *     encoder <--- their complete gradients    <--- scatter <--- decoder <--- its gradient
  *
- * A training step has all training links, each with K negatives that are drawn anew in each epoch
- * (gnn/links/link_draw.h). The loss is binary cross-entropy over links (1) and negatives (0), or, pairwise, the mean of
- * -log sigmoid(logit of the link - logit of a negative) over all such pairs: to the loop these differences are answers
- * whose targets are 1 (S. Rendle et al.: BPR: Bayesian personalized ranking from implicit feedback. UAI 2009, arXiv
- * 1205.2618).
+ * A training step has all training links, or a batch of them, each with K negatives that are drawn anew in each epoch
+ * (gnn/links/link_training.h). The encoder computes the rows of all vertices in every step. The loss is binary
+ * cross-entropy over links (1) and negatives (0), or, pairwise, the mean of -log sigmoid(logit of the link - logit of a
+ * negative) over all such pairs: to the loop these differences are answers whose targets are 1 (S. Rendle et al.: BPR:
+ * Bayesian personalized ranking from implicit feedback. UAI 2009, arXiv 1205.2618).
  *
  * P ranks compute what one computes, up to rounding: links, negatives and masks are functions of the edge.
  */
 #pragma once
 
 #include "gnn/links/link_decoder.h"
-#include "gnn/links/link_set.h"
-#include "train/labels.h"
-#include "train/source.h"
+#include "gnn/links/link_training.h"
 
 typedef struct link_model_config {
-    int64_t negatives; /* of a training link, at least 1 */
-    bool pairwise;     /* the loss */
-    int hits_at;       /* of TRAIN_METRIC_HITS */
-    bool labelled;     /* what is judged has targets */
-    bool trains;       /* there are training steps */
+    link_training_config training;
+    int hits_at;   /* of TRAIN_METRIC_HITS */
+    bool labelled; /* what is judged has targets */
 } link_model_config;
 
-/* Links of a pass, and what they ought to be. */
+/* Links of an evaluation, and what they ought to be. */
 typedef struct link_step {
     link_batch batch;
     int32_t *a, *b; /* [batch.links] places */
@@ -44,13 +40,11 @@ typedef struct link_model {
     link_decoder *decoder;
     link_model_config config;
     link_ends ends;
-    link_step training, judged;
-    bool drawn; /* training has the negatives of this seed and epoch */
-    uint64_t seed;
-    uint32_t epoch;
+    link_training training;
+    link_step judged;
     weft_tensor rows;       /* the encoder's, of the last forward pass */
-    weft_tensor difference; /* pairwise: [training pairs, 1] */
-    float *host;            /* pairwise: [training links and negatives] */
+    weft_tensor difference; /* pairwise: [pairs of a training step, 1] */
+    float *host;            /* pairwise: [links and negatives of a training step] */
     train_model interface;
     train_source source;
 } link_model;

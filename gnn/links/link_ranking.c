@@ -3,8 +3,10 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
+#include "base/integer/integers.h"
 
 typedef struct test_link {
     int32_t user, item;
@@ -47,16 +49,56 @@ static weft_status gather_links(weft_comm *comm, const link_set *set, test_link 
     return status;
 }
 
-static float score_of(const link_ends *ends, int64_t user, int64_t item)
+/* Users are scored by the block, in one product of matrices. */
+enum { BLOCK = 64 };
+
+typedef struct scorer {
+    const link_ends *ends;
+    int64_t items;
+    weft_tensor item, user, product; /* [items, d], [BLOCK, d], [BLOCK, items] */
+    float *row;                      /* [max(items, BLOCK), d] */
+    float *score;                    /* [BLOCK, items] */
+} scorer;
+
+static void copy_row(const link_ends *ends, int64_t vertex, float *row)
 {
-    const int64_t width = ends->width;
-    const float *a = ends->row + ends->place[user] * width, *b = ends->row + ends->place[item] * width;
-    float sum = 0.0F;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t c = 0; c < width; ++c) {
-        sum += a[c] * b[c];
+    memcpy(row, ends->row + ends->place[vertex] * ends->width, (size_t)ends->width * sizeof *row);
+}
+
+/* Free with scorer_destroy, also after a failure. */
+static weft_status scorer_create(weft_hal *hal, const link_set *set, const link_ends *ends, scorer *s)
+{
+    const int64_t items = set->vertices - set->users, width = ends->width;
+    *s = (scorer){.ends = ends, .items = items};
+    WEFT_TRY(WEFT_NEW(&s->row, larger(items, BLOCK) * width, WEFT_MEM_WORKSPACE));
+    WEFT_TRY(WEFT_NEW(&s->score, BLOCK * items, WEFT_MEM_WORKSPACE));
+    WEFT_TRY(tensor_create(hal, WEFT_DTYPE_F32, items, width, WEFT_MEM_WORKSPACE, &s->item));
+    WEFT_TRY(tensor_create(hal, WEFT_DTYPE_F32, BLOCK, width, WEFT_MEM_WORKSPACE, &s->user));
+    WEFT_TRY(tensor_create(hal, WEFT_DTYPE_F32, BLOCK, items, WEFT_MEM_WORKSPACE, &s->product));
+    for (int64_t i = 0; i < items; ++i) {
+        copy_row(ends, set->users + i, s->row + i * width);
     }
-    return sum;
+    return tensor_upload(&s->item, s->row);
+}
+
+static void scorer_destroy(scorer *s)
+{
+    TENSOR_DESTROY_ALL(&s->item, &s->user, &s->product);
+    WEFT_FREE_ALL(s->row, s->score);
+}
+
+/* s->score becomes [users, items]. link: one of each user, at begin[user]; users <= BLOCK. */
+static weft_status score_users(scorer *s, const test_link *link, const int64_t *begin, int64_t users)
+{
+    const int64_t width = s->ends->width;
+    for (int64_t u = 0; u < users; ++u) {
+        copy_row(s->ends, link[begin[u]].user, s->row + u * width);
+    }
+    weft_tensor user = tensor_view(&s->user, 0, users, 0, width);
+    weft_tensor product = tensor_view(&s->product, 0, users, 0, s->items);
+    WEFT_TRY(tensor_upload(&user, s->row));
+    WEFT_TRY(tensor_gemm(&(tensor_product){.a = &user, .b = &s->item, .trans_b = true}, &product));
+    return tensor_download(&product, s->score);
 }
 
 /* best: [at], falling; *held of them. An item that is not above the last of `at` is left out. */
@@ -72,8 +114,8 @@ static void put(ranked_item *best, int *held, int at, ranked_item next)
     best[place] = next;
 }
 
-/* The first `at` items that training does not join to the user. Returns how many there are. */
-static int rank_items(const link_set *set, const link_ends *ends, int64_t user, int at, ranked_item *best)
+/* The first `at` items that training does not join to the user. score: [items]. Returns how many there are. */
+static int rank_items(const link_set *set, const float *score, int64_t user, int at, ranked_item *best)
 {
     const int64_t row = user - set->rows.begin;
     int64_t known = set->rows.offset[row];
@@ -83,7 +125,7 @@ static int rank_items(const link_set *set, const link_ends *ends, int64_t user, 
             ++known;
         }
         if (known == set->rows.offset[row + 1] || set->rows.source[known] != item) {
-            put(best, &held, at, (ranked_item){score_of(ends, user, item), (int32_t)item});
+            put(best, &held, at, (ranked_item){score[item - set->users], (int32_t)item});
         }
     }
     return held;
@@ -106,16 +148,28 @@ static void judge(const test_link *link, int64_t count, const ranked_item *best,
     *ndcg = most > 0.0 ? gain / most : 0.0;
 }
 
-/* begin: [users + 1] first link of each user that has some. score: [users, 2]. room: [users, at]. */
-static void judge_users(const link_set *set, const link_ends *ends, const test_link *link, const int64_t *begin,
-                        int64_t users, int at, ranked_item *room, double *score)
+/* begin: [users + 1] first link of each user that has some. room: [BLOCK, at]. Adds to sums users, recall and NDCG. */
+static weft_status judge_users(const link_set *set, scorer *s, const test_link *link, const int64_t *begin,
+                               int64_t users, int at, ranked_item *room, double sums[3])
 {
-#pragma omp parallel for schedule(static, 16)
-    for (int64_t u = 0; u < users; ++u) {
-        ranked_item *best = room + u * at;
-        const int held = rank_items(set, ends, link[begin[u]].user, at, best);
-        judge(link + begin[u], begin[u + 1] - begin[u], best, held, &score[2 * u], &score[2 * u + 1]);
+    double score[BLOCK][2];
+    for (int64_t first = 0; first < users; first += BLOCK) {
+        const int64_t count = smaller(BLOCK, users - first);
+        const int64_t *own = begin + first;
+        WEFT_TRY(score_users(s, link, own, count));
+#pragma omp parallel for schedule(static)
+        for (int64_t u = 0; u < count; ++u) {
+            ranked_item *best = room + u * at;
+            const int held = rank_items(set, s->score + u * s->items, link[own[u]].user, at, best);
+            judge(link + own[u], own[u + 1] - own[u], best, held, &score[u][0], &score[u][1]);
+        }
+        for (int64_t u = 0; u < count; ++u) {
+            sums[0] += 1.0;
+            sums[1] += score[u][0];
+            sums[2] += score[u][1];
+        }
     }
+    return WEFT_OK;
 }
 
 /* Users of this rank's rows; begin: [count + 1], filled. Returns how many. */
@@ -136,33 +190,30 @@ static int64_t find_users(const link_set *set, const test_link *link, int64_t co
     return users;
 }
 
-weft_status link_ranking_make(weft_comm *comm, const link_set *set, const link_ends *ends, int at,
+weft_status link_ranking_make(weft_comm *comm, weft_hal *hal, const link_set *set, const link_ends *ends, int at,
                               link_ranking *ranking)
 {
     test_link *link = NULL;
     int64_t count = 0, *begin = NULL;
     ranked_item *room = NULL;
-    double *score = NULL, sums[3] = {0.0, 0.0, 0.0};
+    scorer scores = {.items = 0};
+    double sums[3] = {0.0, 0.0, 0.0};
     weft_status status = gather_links(comm, set, &link, &count);
-    int64_t users = 0;
     WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
     status = WEFT_NEW(&begin, count + 1, WEFT_MEM_WORKSPACE);
-    users = status == WEFT_OK ? find_users(set, link, count, begin) : 0;
-    status = status == WEFT_OK ? WEFT_NEW(&room, users * at, WEFT_MEM_WORKSPACE) : status;
-    status = status == WEFT_OK ? WEFT_NEW(&score, 2 * users, WEFT_MEM_WORKSPACE) : status;
+    status = status == WEFT_OK ? WEFT_NEW(&room, (int64_t)BLOCK * at, WEFT_MEM_WORKSPACE) : status;
+    status = status == WEFT_OK ? scorer_create(hal, set, ends, &scores) : status;
+    status = status == WEFT_OK
+                 ? judge_users(set, &scores, link, begin, find_users(set, link, count, begin), at, room, sums)
+                 : status;
     WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
-    judge_users(set, ends, link, begin, users, at, room, score);
-    for (int64_t u = 0; u < users; ++u) {
-        sums[0] += 1.0;
-        sums[1] += score[2 * u];
-        sums[2] += score[2 * u + 1];
-    }
     WEFT_TRY_GOTO(comm_allreduce(comm, sums, 3, WEFT_DTYPE_F64, COMM_SUM), status, done);
     *ranking = (link_ranking){.at = at,
                               .users = (int64_t)sums[0],
                               .recall = sums[0] > 0.0 ? sums[1] / sums[0] : 0.0,
                               .ndcg = sums[0] > 0.0 ? sums[2] / sums[0] : 0.0};
 done:
-    WEFT_FREE_ALL(link, begin, room, score);
+    scorer_destroy(&scores);
+    WEFT_FREE_ALL(link, begin, room);
     return status;
 }

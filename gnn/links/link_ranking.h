@@ -6,7 +6,8 @@
  *     NDCG@K      sum over those of 1 / log2(1 + place), by what it would be with all of them in front
  *
  * Both are means over users, as NGCF and LightGCN tell them. Equal scores stand by the number of the item. Each rank
- * judges the users among its rows, and holds the pairs of test of all ranks, 8 bytes each. Work: users x items x d.
+ * judges the users among its rows, and holds the pairs of test of all ranks, 8 bytes each. Work: users x items x d, in
+ * products of 64 users by all items; memory: 8 bytes for each number of the items' rows, and 512 for each item.
  */
 #pragma once
 
@@ -21,5 +22,5 @@ typedef struct link_ranking {
 
 /* set->users is above 0, and ends->row holds the rows of all vertices. [out] ranking: the same on all ranks.
  * Collective. WEFT_ERR_RESOURCE. */
-weft_status link_ranking_make(weft_comm *comm, const link_set *set, const link_ends *ends, int at,
+weft_status link_ranking_make(weft_comm *comm, weft_hal *hal, const link_set *set, const link_ends *ends, int at,
                               link_ranking *ranking);

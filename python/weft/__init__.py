@@ -12,6 +12,8 @@ weft.store reads and writes graph stores, metrics and checkpoints; weft.trees ha
 Keywords of train are the options of `weft train`; help(weft.train) lists them.
 """
 
+from typing import Any
+
 from weft.data import Graph, Images, Table
 from weft.installation import doctor
 from weft.library import Epoch
@@ -20,3 +22,9 @@ from weft.run import Answers, Run, load
 from weft.training import train
 
 __all__ = ["Answers", "Epoch", "Error", "Graph", "Images", "Run", "Stopped", "Table", "doctor", "load", "train"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":  # of the program, as that is what trains
+        return doctor(quiet=True)["weft"]
+    raise AttributeError("module 'weft' has no attribute %r" % name)

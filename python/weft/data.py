@@ -46,12 +46,18 @@ class Graph(Data):
     """A graph, whose vertices have features and labels.
 
     source: a torch_geometric Data, a homogeneous DGLGraph, a sparse matrix of SciPy [n, n] whose entry (u, v) is the edge u -> v, or
-    edge_index [2, e]; or the path of a store, which is used as it is. x: features [n, f]; y: classes [n] or tasks [n, t]; train, valid,
+    edge_index [2, e], which may be given by that name; or the path of a store, which is used as it is. x: features [n, f]; y: classes [n] or tasks [n, t]; train, valid,
     test: masks [n] or lists of vertices. path: the store to write. options: as weft.store.write_store has them, among them symmetrize,
     self_loops, edge_weight, num_nodes, class_names, force; of a DGLGraph the names in ndata, as weft.store.from_dgl takes them."""
 
-    def __init__(self, source: Any, x: Any = None, y: Any = None, train: Any = None, valid: Any = None, test: Any = None, *,
-                 path: Optional[_PathLike] = None, quiet: bool = True, **options: Any):
+    def __init__(self, source: Any = None, x: Any = None, y: Any = None, train: Any = None, valid: Any = None, test: Any = None, *,
+                 edge_index: Any = None, path: Optional[_PathLike] = None, quiet: bool = True, **options: Any):
+        if (source is None) == (edge_index is None):
+            raise TypeError("weft.Graph takes one source: edge_index [2, e], a Data of PyG, a DGLGraph, a sparse matrix, or a store's path")
+        source = edge_index if source is None else source
+        for name, part in (("train", train), ("valid", valid), ("test", test)):
+            if isinstance(part, float):
+                raise ValueError("%s: %g is a share: give the vertices, as a mask [n] or a list" % (name, part))
         arrays = {"x": x, "y": y, "train_mask": train, "val_mask": valid, "test_mask": test}
         given = {name: value for name, value in arrays.items() if value is not None}
         if _is_path(source):

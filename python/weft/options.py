@@ -423,6 +423,9 @@ class TrainOptions(TypedDict, total=False):
         task link: width of the rows that the network gives vertices; 0 = --hidden
     negatives: 1 to 65535; default 1
         task link: negatives of each training link, drawn anew in each epoch
+    link_batch: 0 to 2147483647; default 0
+        task link: training links of an update, over all ranks together, in a new random order each epoch; every
+        update computes the rows of all vertices; 0 = all of them, an update an epoch
     link_loss: one of bce, bpr; default bce
         task link: bce = binary cross-entropy of links and negatives; bpr = of the difference between a link and each
         of its negatives
@@ -840,6 +843,7 @@ class TrainOptions(TypedDict, total=False):
     decoder_layers: int
     embedding: int
     negatives: int
+    link_batch: int
     link_loss: str
     hits_at: int
     pairs: str

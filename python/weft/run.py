@@ -34,7 +34,10 @@ class Run:
 
     def __init__(self, path: _PathLike, data: Union[Data, str, None] = None, weft: Optional[str] = None):
         self.path = os.fspath(path)
-        self._record = _json_of(os.path.join(self.path, "run.json"))
+        record = os.path.join(self.path, "run.json")
+        if not os.path.exists(record):
+            raise FileNotFoundError("%s: no run folder of weft train: there is no run.json in it" % self.path)
+        self._record = _json_of(record)
         self._weft = weft
         self.data = data if data is not None else self._record["options"]["data"]["value"]
 
@@ -61,6 +64,11 @@ class Run:
     def test(self) -> float:
         """The test score at the epoch of the best validation score, mean over the runs."""
         return self.summary["test_mean"]
+
+    @property
+    def best_epoch(self) -> int:
+        """The epoch of the best validation score, whose weights the run keeps; of the first run, where there are several."""
+        return self.summary["run_results"][0]["best_epoch"]
 
     @property
     def weights(self) -> Dict[str, np.ndarray]:
@@ -126,6 +134,11 @@ class Run:
         new = {program.option_name(key): key for key in changed}
         kept = {name.replace("-", "_"): value for name, value in given.items() if name not in new}
         return train(self.data, run_dir=self.path, resume=True, **kept, **changed)
+
+    def export(self, out: _PathLike, **options: Any) -> str:
+        """Writes the model for other programs, as `weft export` does, such as "model.safetensors" or "model.onnx" -> its path."""
+        program.command("export", (self.path,), {**options, "out": os.fspath(out)}, weft=self._weft, quiet=True)
+        return os.fspath(out)
 
     def report(self, out: Optional[_PathLike] = None) -> str:
         """Writes a page about the run, by default report.html in its folder -> its path."""

@@ -1,11 +1,11 @@
 """Prediction of links once more in NumPy, from the draws on: parts of edges, negatives, ten steps of a GCN with Adam, and
-scores. Modes: split STORE SEED A B C; train STORE RUN0 RUN [mlp|bpr]; scores STORE RUN ...; see test_links.sh."""
+scores. Modes: split STORE SEED A B C; train STORE RUN0 RUN dot|mlp|bpr [BATCH]; scores STORE RUN ...; see test_links.sh."""
 import json
 import sys
 
 import numpy as np
 
-LINKS, NEGATIVES = 94, 95
+LINKS, NEGATIVES, ORDER = 94, 95, 68
 U64 = np.uint64
 
 
@@ -23,6 +23,28 @@ def philox(counter, key):
 
 def uniform(high, low):
     return (((high << U64(20)) | (low >> U64(12))).astype(np.float64) + 0.5) * 2.0**-52
+
+
+def order_of(n, seed, epoch):
+    """The order of n things in an epoch: a Feistel network of six rounds, values from n on sent through again."""
+    half, walk = 1, np.arange(n, dtype=np.uint64)
+    while 4**half < n:
+        half += 1
+    mask = U64(2**half - 1)
+    words = philox([np.array([0, 1]), np.zeros(2), np.full(2, ORDER << 16), np.full(2, epoch)], seed)
+    keys = [words[w][block] for block, w in ((0, 0), (0, 1), (0, 2), (0, 3), (1, 0), (1, 1))]
+    low = U64(0xFFFFFFFF)
+    out = np.ones(n, bool)
+    while out.any():
+        left, right = (walk >> U64(half)) & mask, walk & mask
+        for key in keys:
+            x = right ^ key
+            for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35), (16, 1)):
+                x = ((x ^ (x >> U64(shift))) * U64(factor)) & low
+            left, right = right, left ^ (x & mask)
+        walk = np.where(out, (left << U64(half)) | right, walk)
+        out = walk >= n
+    return walk.astype(np.int64)
 
 
 class Links:
@@ -121,22 +143,31 @@ def weights(run):
     return {k: v.astype(np.float64) for k, v in np.load(run + "/weights.npz").items()}
 
 
-def check_training(store, first, run, how):
+def check_training(store, first, run, how, batch=0):
     links, w = Links(store), weights(first)
     s, train, bpr = links.propagation(), links.links[0], how == "bpr"
     m, v = ({k: np.zeros_like(x) for k, x in w.items()} for _ in range(2))
-    told = series(run, "loss")
+    told, updates = series(run, "loss"), 0
+    size = int(batch) or len(train)
     assert len(told) >= 10
     for epoch, loss in enumerate(told[:10], 1):
-        drawn = [np.stack([train[:, 0], links.negatives(train, k, epoch, 3, links.known)], 1) for k in range(2)]
-        pairs = np.concatenate([train] + drawn)
-        target = np.r_[np.ones(len(train)), np.zeros(2 * len(train))]
-        own, grad = gradients(s, links.x, w, pairs, target, len(train), bpr)
-        assert abs(own - loss) < 1e-4 * abs(own), f"step {epoch}: {loss}, NumPy {own}"
-        for k in w:
-            m[k] = 0.9 * m[k] + 0.1 * grad[k].reshape(w[k].shape)
-            v[k] = 0.999 * v[k] + 0.001 * grad[k].reshape(w[k].shape) ** 2
-            w[k] = w[k] - 0.02 * (m[k] / (1 - 0.9**epoch)) / (np.sqrt(v[k] / (1 - 0.999**epoch)) + 1e-8)
+        order = order_of(len(train), 3, epoch) if int(batch) else np.arange(len(train))
+        assert len(set(order)) == len(train)
+        total = 0.0
+        for begin in range(0, len(train), size):
+            some = train[order[begin:begin + size]]
+            drawn = [np.stack([some[:, 0], links.negatives(some, k, epoch, 3, links.known)], 1) for k in range(2)]
+            pairs = np.concatenate([some] + drawn)
+            target = np.r_[np.ones(len(some)), np.zeros(2 * len(some))]
+            own, grad = gradients(s, links.x, w, pairs, target, len(some), bpr)
+            total += own * len(some)
+            updates += 1
+            for k in w:
+                m[k] = 0.9 * m[k] + 0.1 * grad[k].reshape(w[k].shape)
+                v[k] = 0.999 * v[k] + 0.001 * grad[k].reshape(w[k].shape) ** 2
+                w[k] = w[k] - 0.02 * (m[k] / (1 - 0.9**updates)) / (np.sqrt(v[k] / (1 - 0.999**updates)) + 1e-8)
+        total /= len(train)
+        assert abs(total - loss) < 1e-4 * abs(total), f"epoch {epoch}: {loss}, NumPy {total}"
 
 
 def check_recommendation(store, first, run, users):

@@ -57,6 +57,18 @@ for how in dot mlp bpr; do
     job 1 "${link[@]}" --run-dir $how-still --epochs 3 --eval-every 0 "${extra[@]}"
 done
 train 2 dot2 --negatives 2
+# 1,274 links in steps of 350: the last is short. Halos of an epoch ago are those of the step before.
+train 1 some1 --negatives 2 --link-batch 350
+train 3 some3 --negatives 2 --link-batch 350
+train 3 some-bpr --negatives 2 --link-batch 350 --link-loss bpr
+train 1 drop-some1 --decoder mlp --dropout 0.5 --link-batch 350
+train 3 drop-some3 --decoder mlp --dropout 0.5 --link-batch 350
+job 1 "${link[@]}" --run-dir some-still --epochs 3 --eval-every 0 --link-batch 350
+for halo in "" "--delay 2"; do
+    for run in some-whole:8 some-half:4 some-half:8; do
+        train 2 "${run%:*}${halo:0:7}" --link-batch 350 --checkpoint-every 3steps --epochs ${run#*:} --resume on $halo
+    done
+done
 train 1 drop1 --decoder mlp --dropout 0.5
 train 3 drop3 --decoder mlp --dropout 0.5
 train 1 own --metric mrr --eval-negatives 5
@@ -97,6 +109,12 @@ for how in dot mlp bpr; do
     grep -q '"allocations_after_first_epoch": 0,' $how-still/summary.json || fail "epochs of $how allocate"
 done
 alike dot1 dot2 10 1e-5 loss
+check train g dot-0 some1 dot 350
+check train g bpr-0 some-bpr bpr 350
+alike some1 some3 10 1e-5 loss
+alike drop-some1 drop-some3 10 1e-5 loss
+cmp -s <(values loss some1) <(values loss dot1) && fail "steps of 350 links are steps of all"
+grep -q '"allocations_after_first_epoch": 0,' some-still/summary.json || fail "steps allocate"
 alike drop1 drop3 10 1e-5 loss
 python3 - <<'CHECK' || fail "answers of 1 and 3 ranks stand in another order"
 import numpy
@@ -119,8 +137,9 @@ alike files0-1 files4-1 5 0 loss
 cmp -s <(values test files0-1) <(values test files4-1) && fail "own and shared negatives have one score"
 python3 - <<'CHECK' || fail "resumed weights differ"
 import zipfile
-a, b = (zipfile.ZipFile(run + "/weights.npz") for run in ("whole", "half"))
-assert all(a.read(n) == b.read(n) for n in a.namelist())
+for pair in (("whole", "half"), ("some-whole", "some-half"), ("some-whole--delay", "some-half--delay")):
+    a, b = (zipfile.ZipFile(run + "/weights.npz") for run in pair)
+    assert all(a.read(n) == b.read(n) for n in a.namelist()), pair
 CHECK
 ls -d ./*/data-* data-* 2>/dev/null && fail "a store of messages was left behind"
 
@@ -167,6 +186,7 @@ refused 2 "links" "$weft" train --data g "${quiet[@]}" --metric hits
 refused 2 "name their folder with --links" "$weft" eval --checkpoint files0-1 --data held0
 refused 2 "take one of both" "$weft" train --data held0 --task link --links files0 --link-split 80/10/10 "${quiet[@]}"
 refused 66 "torch.load" "$weft" train --data held0 --task link --links pickles "${quiet[@]}"
+refused 2 "--link-batch 64" "$weft" train "${link[@]}" "${quiet[@]}" --batch-size 64
 refused 69 "second order" "$weft" train "${link[@]}" "${quiet[@]}" --precondition kfac
 refused 2 "link-loss" "$weft" train "${link[@]}" "${quiet[@]}" --loss squared
 refused 2 "train needs a share" "$weft" train --data g --task link --link-split 0/50/50 "${quiet[@]}"

@@ -56,6 +56,17 @@ for other in (outside, weft.load("command", graph)):
 four = weft.train(graph, run_dir="four", ranks=4, launcher=RANKS, quiet=True, **options)
 assert four.summary["ranks"] == 4 and np.allclose(four.metrics["loss"], run.metrics["loss"], rtol=1e-5)
 
+# ---- words of newcomers ----
+same = weft.Graph(edge_index=edges, x=x, y=y, train=part == 0, valid=part == 1, test=part == 2)
+assert np.array_equal(same.arrays()["source"], graph.arrays()["source"])
+refused(TypeError, "takes one source", lambda: weft.Graph(x=x))
+refused(ValueError, "train: 0.6 is a share", lambda: weft.Graph(edges, x, y, 0.6))
+refused(FileNotFoundError, "nowhere: no run folder", lambda: weft.load("nowhere"))
+assert run.best_epoch == int(run.metrics["epoch"][np.nanargmax(run.metrics["valid"])])
+assert weft.__version__ == weft.doctor(quiet=True)["weft"] and not hasattr(weft, "versions")
+with open(run.export("model.safetensors"), "rb") as exported:
+    assert b"convs.0.lin_l.weight" in exported.read(4000)
+
 # ---- answers, scores, a page ----
 answers = run.predict()
 assert np.array_equal(answers.predictions, run.predictions) and answers.probabilities.shape == (N, 4)

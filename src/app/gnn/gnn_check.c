@@ -192,6 +192,9 @@ static weft_status check_looks(const weft_options *o)
     if (stands && gnn_claim_data(data) == CLAIM_NO) {
         return workload_refuse_data(data);
     }
+    WEFT_CHECK(!option_is_set(o, OPT_BATCH_SIZE) || option_choice(o, OPT_TASK) != LINK_TASK_LINK, WEFT_ERR_USAGE,
+               FLAG_BATCH_SIZE " %s: links come in batches by " FLAG_LINK_BATCH " %s", option_text(o, OPT_BATCH_SIZE),
+               option_text(o, OPT_BATCH_SIZE));
     WEFT_CHECK(
         !stands || !option_is_set(o, OPT_BATCH_SIZE), WEFT_ERR_USAGE,
         "%s is for batches; a graph is trained in full batch: every epoch visits every vertex and edge, so there is "

@@ -6,6 +6,7 @@
 
 #include "app/gnn/divide/partition_together.h"
 #include "app/setup/comm_setup.h"
+#include "base/integer/integers.h"
 #include "base/log.h"
 #include "gnn/data/read/reader_parts.h"
 #include "gnn/links/link_store.h"
@@ -231,26 +232,31 @@ void gnn_links_configure(workload *work)
     job->config.head = &job->decoder.head;
 }
 
-static int64_t training_links(const workload *work)
+static link_training_config training_of(const workload *work)
 {
-    const gnn_job *job = work->self;
-    const int64_t negatives = option_int(work->context->options, OPT_NEGATIVES);
-    return work->trained ? 0 : job->links.positives * (1 + negatives);
+    const weft_options *o = work->context->options;
+    return (link_training_config){.negatives = option_int(o, OPT_NEGATIVES),
+                                  .batch = option_int(o, OPT_LINK_BATCH),
+                                  .pairwise = option_choice(o, OPT_LINK_LOSS) == LINK_LOSS_BPR,
+                                  .trains = !work->trained};
 }
 
 void gnn_links_add_memory(const workload *work, memory_plan *memory)
 {
     const gnn_job *job = work->self;
-    const int64_t training = training_links(work), judged = job->links.judged.count;
-    const int64_t most = training > judged ? training : judged;
+    const link_training_config of = training_of(work);
+    const int64_t training = of.trains ? link_training_most(&job->links, of.batch) * (1 + of.negatives) : 0;
+    const int64_t judged = job->links.judged.count, most = larger(training, judged);
     const uint64_t rows = 8 * (uint64_t)job->links.vertices * (uint64_t)job->config.outputs;
-    const uint64_t lists = 16 * (uint64_t)job->links.vertices + 24 * (uint64_t)(training + judged) + 8 * (uint64_t)most;
+    const uint64_t lists =
+        16 * (uint64_t)job->links.vertices + 32 * (uint64_t)training + 24 * (uint64_t)judged + 8 * (uint64_t)most;
     const uint64_t bytes = rows + lists + link_decoder_bytes(&job->decoder.config, most);
     memory_plan_add(memory, "links", bytes);
     memory->peak += bytes;
     memory->beside += bytes;
     memory->device += link_decoder_bytes(&job->decoder.config, most);
-    memory->cure = "use more nodes, a smaller --hidden or " FLAG_EMBEDDING ", or fewer " FLAG_NEGATIVES;
+    memory->cure = "use more nodes, a smaller --hidden or " FLAG_EMBEDDING ", fewer " FLAG_NEGATIVES
+                   ", or batches of links (" FLAG_LINK_BATCH ")";
 }
 
 weft_status gnn_links_build(workload *work)
@@ -259,11 +265,8 @@ weft_status gnn_links_build(workload *work)
     const app_context *context = work->context;
     const weft_options *o = context->options;
     const link_list *judged = &job->links.judged;
-    const link_model_config config = {.negatives = option_int(o, OPT_NEGATIVES),
-                                      .pairwise = option_choice(o, OPT_LINK_LOSS) == LINK_LOSS_BPR,
-                                      .hits_at = (int)option_int(o, OPT_HITS_AT),
-                                      .labelled = work->labelled,
-                                      .trains = !work->trained};
+    const link_model_config config = {
+        .training = training_of(work), .hits_at = (int)option_int(o, OPT_HITS_AT), .labelled = work->labelled};
     WEFT_TRY(link_model_create(context->comm, context->hal, &job->model.interface, job->data.part.gid,
                                job->data.part.n_owned, &job->links, &job->decoder, &config, &job->link_model));
     work->model = &job->link_model.interface;
@@ -294,7 +297,7 @@ weft_status gnn_links_rank(const workload *work)
     WEFT_TRY(work->source.batch(work->source.self, &pass, &batch));
     pass.batch = &batch;
     WEFT_TRY(work->model->forward(work->model->self, &pass, &logits));
-    return link_ranking_make(context->comm, &job->links, &job->link_model.ends,
+    return link_ranking_make(context->comm, context->hal, &job->links, &job->link_model.ends,
                              (int)option_int(context->options, OPT_HITS_AT), &job->ranking);
 }
 

@@ -20,7 +20,7 @@ const option_foreign app_foreigns[] = {
      "master-addr,master-port,dist-url,dist-backend,local-rank,map-by,bind-to,oversubscribe,num-proc,node-rank,"
      "slots-per-host,num-trainers,num-trainers-per-machine,num-clients,num-servers,ip-config,num-machines,machines,"
      "machine-list-filename,role,local-ranks-filter,jsrun,mpi-args,tcp,mpi,gloo,address,ray-address,binding-args,"
-     "resources-per-worker,scaling-config",
+     "resources-per-worker,scaling-config,rank,nproc,multiprocessing-distributed",
      "ranks are the launcher's, and its options stand before the program: mpirun -np 4 weft ..."},
     {"rdzv-backend,rdzv-endpoint,rdzv-id,rdzv-conf,standalone,local-addr,ssh-port,ssh-identity-file,start-timeout,"
      "gloo-timeout-seconds,local-listen-port,redis-port,head,server-env,runtime-env-json",
@@ -99,24 +99,26 @@ const option_foreign app_foreigns[] = {
      "scheduler-type,decay-epochs,decay-step,lr-scheduler-type",
      "--schedule step|cosine|linear|exp|plateau lowers the learning rate (with --schedule-step, --schedule-gamma, "
      "--warmup); XGBoost's gamma is --min-split-gain"},
-    {"l2,l2-norm,l2-reg,reg,regularization,weight-decay-rate,adam-decay", "--weight-decay X is added to the gradient"},
+    {"l2,l2-norm,l2-reg,reg,regularization,weight-decay-rate,adam-decay,decay",
+     "--weight-decay X is added to the gradient"},
     {"beta1,beta2,betas,eps,epsilon,adam-eps,adam-beta1,adam-beta2,amsgrad",
      "Adam has beta1 0.9, beta2 0.999, epsilon 1e-8; --optimizer and --lr choose the rest"},
     {"warmup-steps,warmup-ratio,num-warmup-steps", "--warmup N is epochs of linear warm-up before the --schedule"},
     {"clip,clip-value,clip-grad-value,clipping", "--clip-norm X shortens gradients whose norm is larger"},
     {"batch-norm,batchnorm,use-bn,use-batchnorm,bn,layer-norm,layernorm,use-ln,use-layernorm",
      "--norm batch|layer normalises after each hidden layer"},
-    {"amp,mixed-precision,half,use-fp16,fp16,bf16,float16,bfloat16,dtype",
+    {"amp,mixed-precision,half,use-fp16,fp16,bf16,float16,bfloat16,dtype,fp16-allreduce",
      "--precision bf16 halves what stands between layers, of networks on images f16 too, --wire bf16|fp16 the "
      "gradients that cross the network; weights and sums are float32"},
     {"deterministic,cudnn-deterministic,deterministic-mode", "--reproducible sums gradients in rank order"},
     {"output,output-dir,outdir,out-dir,log-dir,logdir,save-dir,save-path,result-dir,results-dir,run-name,save-model,"
      "model-dir,work-dir,exp-name",
      "--run-dir DIR is the folder for metrics, predictions, weights and checkpoints"},
-    {"checkpoint-dir,ckpt-dir,checkpoint-path,ckpt-path,save-every,save-interval,checkpoint-interval,ckpt-every",
+    {"checkpoint-dir,ckpt-dir,checkpoint-path,ckpt-path,save-every,save-interval,checkpoint-interval,ckpt-every,"
+     "checkpoint-format",
      "checkpoints go to DIR/ckpt of --run-dir DIR, as often as --checkpoint-every says"},
     {"load,load-checkpoint,load-ckpt,load-model,resume-from,resume-from-checkpoint,restore,restart,continue,pretrained,"
-     "finetune-from",
+     "finetune-from,pretrain,weights",
      "--resume goes on with the run in --run-dir; --init-weights MODEL starts from the weights of another"},
     {"val-every,valid-every,validate-every,val-interval,eval-interval,eval-freq,test-every,evaluate-every,"
      "validation-freq",
@@ -156,8 +158,17 @@ const option_foreign app_foreigns[] = {
     {"compile,jit,torch-compile,channels-last,cudnn-benchmark,benchmark",
      "nothing is compiled at run time: kernels of this processor are chosen when the program starts (weft info build)"},
     {"ddp,strategy,fsdp,zero,deepspeed,horovod,distributed,find-unused-parameters,gradient-as-bucket-view,parallel,"
-     "data-parallel,dist",
+     "data-parallel,dist,use-ddp,use-adasum,gradient-predivide-factor",
      "mpirun -np 4 weft train ... is all: gradients are summed by --sync allreduce; --sync lists other modes"},
+    {"batches-per-allreduce,backward-passes-per-step",
+     "--accumulate K takes a batch in K parts, whose gradients are reduced once"},
+    {"base-lr", "--lr X is the rate of a batch, whatever the number of ranks, as --batch-size counts all of them"},
+    {"arch", "--model NAME is the network"},
+    {"sync-bn,sync-batchnorm", "--norm-over all, the default, sums batch statistics over ranks"},
+    {"train-dir,val-dir",
+     "--data FOLDER has the parts as folders: train/ and val/ or test/, with a folder for each class"},
+    {"dummy,synthetic,fake-data", "--data synth:SPEC makes data from a seed, such as synth:images,n=10000,size=224"},
+    {"comment,notes,tag", "runs have no notes: --run-dir DIR names a run"},
     {"model-ema,swa,polyak", "--ema 0.999 keeps the moving average of the weights, and scores and writes it"},
     {"num-iterations-per-epoch,steps-per-epoch,iters-per-epoch,limit-train-batches,overfit-batches,fast-dev-run",
      "an epoch visits everything; --epochs 1 or --dry-run try a job"},
