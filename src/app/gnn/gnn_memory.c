@@ -98,10 +98,11 @@ static bool has_choice(const gnn_memory_facts *f)
     return !is_told(f) && !is_weighted(f) && !f->plan->config.fixed_rows && has_long_rows(f->plan->n_local, f->edges);
 }
 
-/* Lists run along the edges of rows that are read too (hal_spmm_info.marked), unless they are in parts. */
+/* Blocks and lists run along the edges of rows that are read too (hal_spmm_info.marked), unless they are in parts. */
 static bool reads_within(const gnn_memory_facts *f)
 {
-    return !f->hides && (f->form == HAL_SPMM_AUTO || f->form == HAL_SPMM_LISTS) && has_choice(f);
+    const bool marks = f->form == HAL_SPMM_AUTO || f->form == HAL_SPMM_BLOCKS || f->form == HAL_SPMM_LISTS;
+    return !f->hides && marks && has_choice(f);
 }
 
 /* Edges that a matrix of the last layer's own holds. */

@@ -103,10 +103,12 @@ typedef struct spmm_pass {
     int64_t ldself;
     bool narrow_self;
     float beta;
-    bool marked_rows; /* LISTS: edges of unmarked rows are left out */
-    bool first, last; /* blocked forms: the sweep over the first block starts the sums, the last one writes out */
-    float *sum;       /* blocked forms: [rows, strip] partial sums */
-    bool stream;      /* ROWS: write past the caches; self and out are float32 */
+    bool marked_rows;     /* LISTS: edges of unmarked rows are left out */
+    const int32_t *order; /* BLOCKS: the row of the matrix whose sums are the i-th; NULL: row i */
+    int64_t left_end;     /* BLOCKS: edges of rows behind those of the sweep, up to this one, are left out */
+    bool first, last;     /* blocked forms: the sweep over the first block starts the sums, the last one writes out */
+    float *sum;           /* blocked forms: [rows, strip] partial sums */
+    bool stream;          /* ROWS: write past the caches; self and out are float32 */
     void *out;
     int64_t ldo;
     bool narrow_out;
@@ -181,7 +183,9 @@ struct hal_spmm {
     spmm_weighted weighted; /* ROWS of a matrix with values, instead of by_row */
     spmm_shared_rows shared;
     int64_t *shared_split; /* [(levels + 1), parts + 1] rows of each part in a level, last of the matrix's rows */
-    bool marked;           /* LISTS of a matrix with marks (spmm_marks.h) */
+    bool marked;           /* BLOCKS or LISTS of a matrix with marks (spmm_marks.h) */
+    int32_t *order;        /* [rows] BLOCKS: rows of each part, the marked ones first; NULL: as they are numbered */
+    int64_t *marked_end;   /* [parts] where the marked ones of a part end; NULL with `order` */
     int64_t places;        /* of the packed strip: cols, or more where columns are marked */
     int32_t *source;       /* [places] column of a place, -1: none; NULL: columns are in their places */
     int64_t marked_blocks; /* of marked columns; all of them where columns are not marked */
