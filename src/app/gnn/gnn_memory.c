@@ -204,7 +204,8 @@ memory_plan gnn_memory_plan(const gnn_memory_facts *f)
     const uint64_t building = edges + matrix + (copied + (uint64_t)edges_cut_out(f)) * edge_bytes;
     const uint64_t kept = f->keeps ? edges : 0;
     const uint64_t passing = train_memory_passing(&f->training.parameters);
-    const uint64_t results = 4 * (uint64_t)(plan->n_owned * plan->config.outputs);
+    const bool seen = f->hal != NULL && hal_host_visible(f->hal); /* answers are read where the model leaves them */
+    const uint64_t results = 4 * (uint64_t)plan->n_owned * (seen ? 1 : (uint64_t)plan->config.outputs + 1);
     const uint64_t training = kept + matrix + plan->host_feature_bytes + plan->feature_bytes + plan->activation_bytes +
                               f->training.parameters.kept + f->training.second + communication +
                               max3(plan->setup_bytes, results, passing) + local * 24;
