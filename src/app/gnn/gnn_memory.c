@@ -2,9 +2,11 @@
 #include "app/gnn/gnn_memory.h"
 
 #include <assert.h>
+#include <math.h>
 
 #include "app/gnn/options/gnn_options.h"
 #include "gnn/layers/layer.h"
+#include "hal/share.h"
 
 /* Library code, thread stacks and generated kernels that become resident with the first epoch; measured on graphs of a
  * few hundred vertices. */
@@ -27,6 +29,9 @@ static bool is_weighted(const gnn_memory_facts *f)
 static uint64_t matrix_bytes(const gnn_memory_facts *f, int64_t rows, int64_t edges)
 {
     uint64_t pointers = 8 * (uint64_t)rows;
+    if (f->left > 0.0) { /* graphs of groups have a quarter to half as many partial sums as rows */
+        return (uint64_t)(4.0 * pow(f->left, HAL_SHARE_PASSES) * (double)edges) + 3 * pointers;
+    }
     if (is_weighted(f)) {
         return 8 * (uint64_t)edges + pointers;
     }
@@ -60,7 +65,14 @@ static uint64_t packing_bytes(const gnn_memory_facts *f, int64_t width)
 {
     const uint64_t fixed = width > 16 ? 48 : 24;
     const uint64_t columns = f->plan->config.fixed_rows ? fixed : width > 16 ? 64 : 32;
-    return is_told(f) || width == 0 ? 0 : (uint64_t)f->plan->n_local * columns * 4 * (f->hides ? 2 : 1);
+    const uint64_t halves = f->left > 0.0 ? 3 : 2; /* partial sums are packed behind the rows */
+    return is_told(f) || width == 0 ? 0 : (uint64_t)f->plan->n_local * columns * 2 * halves * (f->hides ? 2 : 1);
+}
+
+/* A search for shared sums: matrices before and after a pass, and what the pass has found (share_rows.h). */
+static uint64_t search_bytes(const gnn_memory_facts *f, int64_t edges)
+{
+    return (uint64_t)(12.0 * f->left * (double)edges);
 }
 
 static uint64_t larger(uint64_t a, uint64_t b)
@@ -201,7 +213,9 @@ memory_plan gnn_memory_plan(const gnn_memory_facts *f)
     const uint64_t smoothing = smoothing_bytes(f), matrix = aggregation_bytes(f) + smoothing;
     const uint64_t halo = halo_bytes(f), communication = halo + f->training.sync;
     const uint64_t copied = f->hides ? (uint64_t)f->edges : 0; /* of a part of them */
-    const uint64_t building = edges + matrix + (copied + (uint64_t)edges_cut_out(f)) * edge_bytes;
+    const uint64_t cut = (copied + (uint64_t)edges_cut_out(f)) * edge_bytes;
+    const uint64_t building =
+        edges + larger(search_bytes(f, f->edges), matrix + cut + search_bytes(f, copied_edges(f)));
     const uint64_t kept = f->keeps ? edges : 0;
     const uint64_t passing = train_memory_passing(&f->training.parameters);
     const bool seen = f->hal != NULL && hal_host_visible(f->hal); /* answers are read where the model leaves them */

@@ -22,8 +22,8 @@ enum {
     SPMM_PREFETCH_COLUMNS = 1024, /* and that of columns */
     SPMM_WEIGHTED_EDGES = 16,     /* ROWS with values: how far the prefetch of sources runs ahead */
     SPMM_FEATURE_EDGES = 4,       /* the same of sparse features */
-    SPMM_SHARED_READS = 64,       /* SHARED: the same, and reads behind the last one that kernels may see */
-    SPMM_SLACK = 64               /* entries behind 16-bit arrays that kernels may read */
+    SPMM_SHARED_READS = HAL_SHARED_SPARE, /* SHARED: the same */
+    SPMM_SLACK = 64                       /* entries behind 16-bit arrays that kernels may read */
 };
 
 /* ROWS: the edges of row r are far[end[r-1].far .. end[r].far) and near[...]; row 0 starts at 0 (end is shifted). */
@@ -129,7 +129,7 @@ typedef struct spmm_shared_rows {
     int levels;
     int64_t *level;  /* [levels + 1] first partial sum of each */
     int64_t *start;  /* [2 (sums + targets) + 1] */
-    int32_t *column; /* [reads + SPMM_SHARED_READS] */
+    int32_t *column; /* [reads + HAL_SHARED_SPARE] */
 } spmm_shared_rows;
 
 /* A matrix of numbers, most of which are zeros and not held: features, or their transpose (feature_product.c), or the
