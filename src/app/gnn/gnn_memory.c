@@ -69,10 +69,10 @@ static uint64_t packing_bytes(const gnn_memory_facts *f, int64_t width)
     return is_told(f) || width == 0 ? 0 : (uint64_t)f->plan->n_local * columns * 2 * halves * (f->hides ? 2 : 1);
 }
 
-/* A search for shared sums: matrices before and after a pass, and what the pass has found (share_rows.h). */
+/* A search for shared sums: matrices before and after a pass, and lists that grow to twice of what it finds. */
 static uint64_t search_bytes(const gnn_memory_facts *f, int64_t edges)
 {
-    return (uint64_t)(12.0 * f->left * (double)edges);
+    return (uint64_t)(16.0 * f->left * (double)edges);
 }
 
 static uint64_t larger(uint64_t a, uint64_t b)
