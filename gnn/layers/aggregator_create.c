@@ -283,13 +283,14 @@ static weft_status share_matrices(gnn_aggregator *a)
     return WEFT_OK;
 }
 
-/* The memory plan expects lists of graphs with long rows, which need no such matrices. */
+/* The memory plan expects blocks or lists of graphs with long rows, which need no such matrices. */
 static void tell_matrices(const gnn_scoped *read)
 {
     const double told_from = 64e6;
     const double bytes = gnn_local_matrix_bytes(&read->forward) + gnn_local_matrix_bytes(&read->transposed);
     if (bytes >= told_from) {
-        log_info("last layer: matrices of its own take %.0f MB, which the form lists would do without", bytes / 1e6);
+        log_info("last layer: matrices of its own take %.0f MB, which the forms blocks and lists would do without",
+                 bytes / 1e6);
     }
 }
 

@@ -16,16 +16,21 @@
 
 /* The share of reads that a first pass saves, by a sample, from which on it is worth looking for the rest. */
 #define HAL_SHARE_LEAST 0.4
+/* A search leaves (1 - that share)^HAL_SHARE_PASSES of the reads. */
+#define HAL_SHARE_PASSES 1.6
+
+/* Entries behind the last one, which kernels may read. */
+enum { HAL_SHARED_SPARE = 64 };
 
 /* Rows: first the partial sums, level by level, then the rows of the matrix. Columns: first those of the matrix, then
  * the partial sums. A row is the sum of its plus columns less its minus columns. */
 typedef struct hal_shared_rows {
     int64_t targets, sources, sums;
     int levels;
-    int64_t *level;       /* [levels + 1] first partial sum of each */
-    int64_t *plus_start;  /* [sums + targets + 1] */
-    int64_t *minus_start; /* [sums + targets + 1] */
-    int32_t *plus, *minus;
+    int64_t *level;        /* [levels + 1] first partial sum of each */
+    int64_t *plus_start;   /* [sums + targets + 1] */
+    int64_t *minus_start;  /* [sums + targets + 1] */
+    int32_t *plus, *minus; /* plus has room behind its entries for as many as minus has, and HAL_SHARED_SPARE more */
 } hal_shared_rows;
 
 /* Finds them, or reads them where an earlier job left them. csr: without values. signs: partial sums may have columns

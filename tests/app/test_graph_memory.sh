@@ -1,6 +1,6 @@
 #!/bin/bash
 # A graph network under --memory-limit: products come before sums where nothing else fits, with the same losses, a run
-# goes on in that order, and what cannot fit at all is refused with its least need. Rows of partial maxima are planned.
+# goes on in that order, and what cannot fit at all is refused with its least need. Partial sums and maxima are planned.
 # trees: release
 set -u
 weft=$1
@@ -55,12 +55,33 @@ need=$(grep -o 'need at least [0-9.]* MiB' log | awk '{ print int($4) }')
 
 # ---- maxima: rows of partial ones are planned where a graph shares them, and give way where they do not fit ----
 "$weft" convert synth:forum,scale=0.06,f=16,signal=0.3 --out forum --quiet || fail "convert"
-largest() {
-    "$weft" train --data forum --model sage --aggregator max --layers 2 --threads 2 --epochs 2 --eval-every 0 --checkpoint-every 0 "$@"
+summed() { # sums, or what an --aggregator among the options makes
+    "$weft" train --model sage --layers 2 --threads 2 --epochs 2 --eval-every 0 --checkpoint-every 0 "$@"
 }
+largest() { summed --data forum --aggregator max "$@"; }
 largest --hidden 4 --spmm shared --run-dir has 2>log >out || grep -q "this build has no shared sums" log || fail "maxima: $(cat log)"
 grep -q "this build has no shared sums" log && exit 0
 planned() { largest --dry-run "$@" 2>log | awk '/predicted peak/ { print int($3) }'; }
+
+# Shared sums: reads that are left, and the search for them, are planned by a sample, and a bound is kept whatever is shared.
+planned_sums() { # ranges in percent of what is held
+    summed --data "$1" --hidden "$2" --spmm shared --dry-run 2>log >plan || fail "shared sums of $1: $(cat log)"
+    plan=$(awk '/predicted peak/ { print int($3) }' plan)
+    summed --data "$1" --hidden "$2" --spmm shared --run-dir "sums-$1-$2" 2>log >out || fail "shared sums of $1: $(cat log)"
+    held=$(awk '/peak memory per rank/ { print int($5) }' out)
+    [ $((100 * plan)) -ge $(($3 * held)) ] && [ $((100 * plan)) -le $(($4 * held)) ] ||
+        fail "shared sums of $1, --hidden $2: $plan MB planned, $held MB held"
+}
+"$weft" convert synth:reddit,scale=0.05,f=16 --out little --quiet || fail "convert"
+planned_sums forum 16 92 118
+planned_sums forum 128 92 118
+planned_sums little 16 84 118 # which shares little: the search holds most
+for limit in 40 50 60; do
+    summed --data forum --hidden 16 --memory-limit "${limit}M" --run-dir "sums-bound-$limit" 2>log >out || fail "sums under a limit: $(cat log)"
+    held=$(awk '/peak memory per rank/ { print int($5) }' out)
+    [ "$held" -le $((limit * 1048576 / 1000000)) ] || fail "sums under a limit of $limit MiB: $held MB"
+done
+
 for hidden in 16 256; do
     for form in shared auto; do
         plan=$(planned --hidden $hidden --spmm $form)

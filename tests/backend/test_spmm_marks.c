@@ -133,7 +133,7 @@ static uint8_t *mark(int64_t count, int of)
     return marks;
 }
 
-static void check_parts(weft_hal *hal, const graph *g, marking of, int64_t max_d)
+static void check_parts(weft_hal *hal, const graph *g, hal_spmm_form form, marking of, int64_t max_d)
 {
     static const int64_t widths[] = {1, 16, 17, MOST_WIDTH};
     setting s = {.g = g, .row = mark(g->rows, of.rows), .col = mark(g->cols, of.cols)};
@@ -144,7 +144,7 @@ static void check_parts(weft_hal *hal, const graph *g, marking of, int64_t max_d
                          .marked_row = s.row,
                          .marked_col = s.col};
     hal_spmm *spmm = NULL;
-    ASSERT_OK(hal->sparse.spmm_create(hal, &csr, HAL_SPMM_LISTS, max_d, &spmm));
+    ASSERT_OK(hal->sparse.spmm_create(hal, &csr, form, max_d, &spmm));
     assert_true(hal->sparse.spmm_info(hal, spmm).marked);
     for (int k = 0; k < 24; k++) {
         s.part = (hal_spmm_part)(k % 3);
@@ -183,7 +183,8 @@ static void test_parts(void **state)
     for (int k = 0; k < 10; k++) {
         weft_hal *hal = NULL;
         if (open_if_there(backends[k % 3], k % 3 + 1, &hal)) {
-            check_parts(hal, &graphs[k / 5], markings[k % 5], k % 2 == 0 ? MOST_WIDTH : 16);
+            check_parts(hal, &graphs[k / 5], HAL_SPMM_LISTS, markings[k % 5], k % 2 == 0 ? MOST_WIDTH : 16);
+            check_parts(hal, &graphs[k / 5], HAL_SPMM_BLOCKS, markings[k % 5], k % 2 == 0 ? MOST_WIDTH : 16);
             weft_hal_close(hal);
         }
     }

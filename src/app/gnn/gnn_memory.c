@@ -2,9 +2,11 @@
 #include "app/gnn/gnn_memory.h"
 
 #include <assert.h>
+#include <math.h>
 
 #include "app/gnn/options/gnn_options.h"
 #include "gnn/layers/layer.h"
+#include "hal/share.h"
 
 /* Library code, thread stacks and generated kernels that become resident with the first epoch; measured on graphs of a
  * few hundred vertices. */
@@ -27,6 +29,9 @@ static bool is_weighted(const gnn_memory_facts *f)
 static uint64_t matrix_bytes(const gnn_memory_facts *f, int64_t rows, int64_t edges)
 {
     uint64_t pointers = 8 * (uint64_t)rows;
+    if (f->left > 0.0) { /* graphs of groups have a quarter to half as many partial sums as rows */
+        return (uint64_t)(4.0 * pow(f->left, HAL_SHARE_PASSES) * (double)edges) + 3 * pointers;
+    }
     if (is_weighted(f)) {
         return 8 * (uint64_t)edges + pointers;
     }
@@ -60,7 +65,14 @@ static uint64_t packing_bytes(const gnn_memory_facts *f, int64_t width)
 {
     const uint64_t fixed = width > 16 ? 48 : 24;
     const uint64_t columns = f->plan->config.fixed_rows ? fixed : width > 16 ? 64 : 32;
-    return is_told(f) || width == 0 ? 0 : (uint64_t)f->plan->n_local * columns * 4 * (f->hides ? 2 : 1);
+    const uint64_t halves = f->left > 0.0 ? 3 : 2; /* partial sums are packed behind the rows */
+    return is_told(f) || width == 0 ? 0 : (uint64_t)f->plan->n_local * columns * 2 * halves * (f->hides ? 2 : 1);
+}
+
+/* A search for shared sums: matrices before and after a pass, and lists that grow to twice of what it finds. */
+static uint64_t search_bytes(const gnn_memory_facts *f, int64_t edges)
+{
+    return (uint64_t)(16.0 * f->left * (double)edges);
 }
 
 static uint64_t larger(uint64_t a, uint64_t b)
@@ -98,10 +110,11 @@ static bool has_choice(const gnn_memory_facts *f)
     return !is_told(f) && !is_weighted(f) && !f->plan->config.fixed_rows && has_long_rows(f->plan->n_local, f->edges);
 }
 
-/* Lists run along the edges of rows that are read too (hal_spmm_info.marked), unless they are in parts. */
+/* Blocks and lists run along the edges of rows that are read too (hal_spmm_info.marked), unless they are in parts. */
 static bool reads_within(const gnn_memory_facts *f)
 {
-    return !f->hides && (f->form == HAL_SPMM_AUTO || f->form == HAL_SPMM_LISTS) && has_choice(f);
+    const bool marks = f->form == HAL_SPMM_AUTO || f->form == HAL_SPMM_BLOCKS || f->form == HAL_SPMM_LISTS;
+    return !f->hides && marks && has_choice(f);
 }
 
 /* Edges that a matrix of the last layer's own holds. */
@@ -200,10 +213,13 @@ memory_plan gnn_memory_plan(const gnn_memory_facts *f)
     const uint64_t smoothing = smoothing_bytes(f), matrix = aggregation_bytes(f) + smoothing;
     const uint64_t halo = halo_bytes(f), communication = halo + f->training.sync;
     const uint64_t copied = f->hides ? (uint64_t)f->edges : 0; /* of a part of them */
-    const uint64_t building = edges + matrix + (copied + (uint64_t)edges_cut_out(f)) * edge_bytes;
+    const uint64_t cut = (copied + (uint64_t)edges_cut_out(f)) * edge_bytes;
+    const uint64_t building =
+        edges + larger(search_bytes(f, f->edges), matrix + cut + search_bytes(f, copied_edges(f)));
     const uint64_t kept = f->keeps ? edges : 0;
     const uint64_t passing = train_memory_passing(&f->training.parameters);
-    const uint64_t results = 4 * (uint64_t)(plan->n_owned * plan->config.outputs);
+    const bool seen = f->hal != NULL && hal_host_visible(f->hal); /* answers are read where the model leaves them */
+    const uint64_t results = 4 * (uint64_t)plan->n_owned * (seen ? 1 : (uint64_t)plan->config.outputs + 1);
     const uint64_t training = kept + matrix + plan->host_feature_bytes + plan->feature_bytes + plan->activation_bytes +
                               f->training.parameters.kept + f->training.second + communication +
                               max3(plan->setup_bytes, results, passing) + local * 24;

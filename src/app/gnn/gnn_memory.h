@@ -18,14 +18,15 @@ typedef struct gnn_memory_facts {
     int parts;
     hal_spmm_form form; /* of matrices; AUTO: the form that takes least */
     int64_t edges;      /* local */
-    int64_t partial;    /* partial maxima, at most (gnn/edges/shared_edges.h), which the plan counts */
-    int64_t halo_rows;  /* rows that it sends and receives in a leg */
-    bool symmetric;     /* forward and backward share one matrix */
-    bool hides;         /* the matrix is in parts that hide the halo (gnn/layers/local_matrix.h) */
-    bool keeps;         /* the local edges stay in memory for another model */
-    bool least;         /* replicas and second order are not known yet */
-    bool smooths;       /* the answers are smoothed along the edges (gnn/smooth.h) */
-    uint64_t process;   /* resident before anything was loaded */
+    double left;       /* reads that the first pass of a search for shared sums leaves, a local edge; 0: none is made */
+    int64_t partial;   /* partial maxima, at most (gnn/edges/shared_edges.h), which the plan counts */
+    int64_t halo_rows; /* rows that it sends and receives in a leg */
+    bool symmetric;    /* forward and backward share one matrix */
+    bool hides;        /* the matrix is in parts that hide the halo (gnn/layers/local_matrix.h) */
+    bool keeps;        /* the local edges stay in memory for another model */
+    bool least;        /* replicas and second order are not known yet */
+    bool smooths;      /* the answers are smoothed along the edges (gnn/smooth.h) */
+    uint64_t process;  /* resident before anything was loaded */
     memory_training training;
 } gnn_memory_facts;
 

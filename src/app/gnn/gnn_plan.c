@@ -193,22 +193,72 @@ static bool may_share_maxima(const workload *work, const gnn_memory_facts *facts
            (form == HAL_SPMM_SHARED || (form == HAL_SPMM_AUTO && facts->edges >= HAL_SPMM_LEAST));
 }
 
-/* The rows of partial maxima where they are asked for, or where a sample of the graph says that auto will take them.
- * Collective. */
-static weft_status count_partial(const workload *work, int64_t n_local, gnn_memory_facts *facts)
+/* [out] share: of the graph's reads, what a first pass saves, by a sample; 0 where ids are wide, and on a rank that does
+ * not look. Collective. */
+static weft_status sample_shares(const workload *work, bool looks, bool signs, double *share)
 {
     const app_context *context = work->context;
     const weft_graph *graph = &((const gnn_job *)work->self)->data.graph;
     const hal_csr csr = {
         .rows = graph->vertices, .cols = graph->vertices, .offset = graph->offset, .column = graph->source32};
+    looks = looks && csr.offset != NULL && csr.column != NULL;
+    *share = 0.0;
+    return comm_agree(context->comm,
+                      looks ? hal_share_sample(&csr, signs, context->placement.threads, share) : WEFT_OK);
+}
+
+/* Sums along edges without weights, of which shared sums are a form. */
+static bool sums_rows(const workload *work)
+{
+    const gnn_job *job = work->self;
+    const gnn_layer_ops *ops = gnn_layer_ops_of(&job->config);
+    return ops->normalisation != NULL && !ops->walks_edges && job->data.graph.weight == NULL && !job->config.fixed_rows;
+}
+
+/* The rows of partial maxima where they are asked for, or where a sample of the graph says that auto will take them.
+ * Collective. */
+static weft_status count_partial(const workload *work, int64_t n_local, gnn_memory_facts *facts)
+{
+    const app_context *context = work->context;
     const bool may = may_share_maxima(work, facts),
                asked = option_choice(context->options, OPT_SPMM) == HAL_SPMM_SHARED;
-    const bool known = csr.offset != NULL && csr.column != NULL;
-    double share = asked ? 1.0 : 0.0;
-    WEFT_TRY(comm_agree(context->comm, may && !asked && known
-                                           ? hal_share_sample(&csr, false, context->placement.threads, &share)
-                                           : WEFT_OK));
-    facts->partial = may && share >= HAL_SHARE_LEAST ? gnn_partial_most(n_local) : 0;
+    double share;
+    WEFT_TRY(sample_shares(work, may && !asked, false, &share));
+    facts->partial = may && (asked || share >= HAL_SHARE_LEAST) ? gnn_partial_most(n_local) : 0;
+    return WEFT_OK;
+}
+
+/* Reads that are left where shared sums are asked for. Collective. */
+static weft_status count_left(const workload *work, gnn_memory_facts *facts)
+{
+    const bool asked = option_choice(work->context->options, OPT_SPMM) == HAL_SPMM_SHARED;
+    double share = 0.0;
+    if (asked && sums_rows(work)) {
+        WEFT_TRY(sample_shares(work, true, true, &share));
+        facts->left = 1.0 - share;
+    }
+    return WEFT_OK;
+}
+
+/* A search for shared sums, which --spmm auto may make where a sample promises that they are worth it, does not fit.
+ * Collective. */
+static weft_status search_is_too_large(const workload *work, int64_t n_owned, int64_t n_local, gnn_memory_facts facts,
+                                       bool *too_large)
+{
+    const app_context *context = work->context;
+    const gnn_job *job = work->self;
+    double share = 0.0;
+    bool fits = true;
+    *too_large = false;
+    if (job->data.graph.edges < HAL_SPMM_LEAST || !sums_rows(work)) {
+        return WEFT_OK;
+    }
+    facts.form = HAL_SPMM_SHARED;
+    facts.left = 1.0 - HAL_SHARE_LEAST;
+    memory_plan memory = plan_memory(work, &job->config, n_owned, n_local, facts);
+    WEFT_TRY(memory_plan_fits(context, &memory, option_size(context->options, OPT_MEMORY_LIMIT), &fits));
+    WEFT_TRY(fits ? WEFT_OK : sample_shares(work, true, true, &share));
+    *too_large = !fits && share >= HAL_SHARE_LEAST;
     return WEFT_OK;
 }
 
@@ -223,11 +273,14 @@ static weft_status choose_form(workload *work, int64_t n_owned, int64_t n_local,
     facts.partial = may_share_maxima(work, &facts) ? gnn_partial_most(n_local) : 0;
     memory_plan memory = plan_memory(work, &job->config, n_owned, n_local, facts);
     WEFT_TRY(memory_plan_fits(context, &memory, option_size(context->options, OPT_MEMORY_LIMIT), &fits));
-    job->lists_alone = !fits && option_is_auto(context->options, OPT_SPMM);
-    if (job->lists_alone && facts.partial > 0) {
-        facts.partial = 0;
+    const bool is_auto = option_is_auto(context->options, OPT_SPMM), plans_maxima = facts.partial > 0;
+    bool too_large = false;
+    facts.partial = 0;
+    if (!fits && is_auto && plans_maxima) {
         work->memory = plan_memory(work, &job->config, n_owned, n_local, facts);
     }
+    WEFT_TRY(fits && is_auto ? search_is_too_large(work, n_owned, n_local, facts, &too_large) : WEFT_OK);
+    job->lists_alone = is_auto && (!fits || too_large);
     return WEFT_OK;
 }
 
@@ -237,6 +290,7 @@ static weft_status check_memory(workload *work, int64_t n_owned, int64_t n_local
     const app_context *context = work->context;
     const bool here = graph_data_ranks(context) == comm_size(context->comm);
     WEFT_TRY(count_partial(work, n_local, &facts));
+    WEFT_TRY(count_left(work, &facts));
     work->memory = plan_memory(work, &job->config, n_owned, n_local, facts);
     WEFT_TRY(here ? choose_place(work, n_owned, n_local, &facts) : WEFT_OK);
     const uint64_t limit = option_size(context->options, OPT_MEMORY_LIMIT);

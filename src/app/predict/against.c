@@ -25,11 +25,11 @@ static int64_t list_rows(const workload *work, const float *logits, score_split 
 static weft_status answer(predictor *p, against_scores *scores)
 {
     weft_tensor view;
-    float *logits = NULL;
+    float *logits, *own = NULL;
     const workload *work = p->work;
     WEFT_CHECK(binary_targets(work->targets), WEFT_ERR_USAGE,
                FLAG_AGAINST " %s: models are compared on labelled rows of two classes: leave it out", p->model->path);
-    weft_status status = predictor_answers(p, &view, &logits);
+    weft_status status = predictor_answers(p, &view, &logits, &own);
     if (status == WEFT_OK) {
         status = comm_agree(p->context->comm, WEFT_NEW(&scores->row, work->targets->rows, WEFT_MEM_WORKSPACE));
     }
@@ -37,7 +37,7 @@ static weft_status answer(predictor *p, against_scores *scores)
         scores->count = list_rows(work, logits, SCORE_LABELLED, scores->row);
         (void)snprintf(scores->model, sizeof scores->model, "%s", p->model->path);
     }
-    weft_free(logits);
+    weft_free(own);
     tensor_destroy(&view);
     return status;
 }

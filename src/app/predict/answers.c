@@ -19,7 +19,7 @@ weft_status answers_make(const predictor *p, answers *a)
     *a = (answers){.of = p};
     WEFT_TRY(comm_agree(context->comm, threshold_asked(p->asked, p->model->path, &threshold)));
     threshold_warn_idle(p->asked, targets);
-    weft_status status = predictor_answers(p, &view, &a->logits);
+    weft_status status = predictor_answers(p, &view, &a->logits, &a->own);
     if (status == WEFT_OK) {
         status = score_table_make(context, targets, predictions_metric(p->options, targets->loss),
                                   option_choice(p->asked, OPT_SCORED_SPLIT), &threshold, &view, a->logits, &a->table);
@@ -221,6 +221,6 @@ void answers_free(answers *a)
 {
     score_table_destroy(&a->table);
     answer_table_destroy(&a->lines);
-    WEFT_FREE_ALL(a->row_numbers, a->logits);
+    WEFT_FREE_ALL(a->row_numbers, a->own);
     *a = (answers){.of = NULL};
 }

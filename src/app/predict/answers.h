@@ -18,6 +18,7 @@
 typedef struct answers {
     const predictor *of; /* opened and loaded; the answers live no longer */
     float *logits;       /* [rows of this rank, outputs]; probabilities once they were written */
+    float *own;          /* the same, to free, where they are not the model's own matrix */
     score_table table;
     answer_table lines; /* rank 0, once they were written */
     char *row_numbers;  /* names of rows in `lines` that have no other */

@@ -68,33 +68,40 @@ static weft_status collect(void *self, const predicted_rows *rows)
     return tensor_axpby(1.0, rows->logits, 0.0, &part);
 }
 
-static weft_status collect_all(const predictor *p, weft_tensor *view, float **host)
+/* The model's own matrix serves the host where that sees it. */
+static weft_status collect_all(const predictor *p, weft_tensor *view, float **host, float **own)
 {
-    weft_status status = predictor_run(p, collect, view);
-    status = status == WEFT_OK ? WEFT_NEW(host, view->rows * view->cols, WEFT_MEM_WORKSPACE) : status;
-    return status == WEFT_OK ? tensor_download(view, *host) : status;
+    weft_hal *hal = p->work->context->hal;
+    WEFT_TRY(predictor_run(p, collect, view));
+    if (!view->owns && hal_host_visible(hal) && view->dtype == WEFT_DTYPE_F32 && view->ld == view->cols) {
+        *host = view->data;
+        return hal->stream.sync(hal);
+    }
+    WEFT_TRY(WEFT_NEW(own, view->rows * view->cols, WEFT_MEM_WORKSPACE));
+    *host = *own;
+    return tensor_download(view, *host);
 }
 
-weft_status predictor_answers(const predictor *p, weft_tensor *view, float **host)
+weft_status predictor_answers(const predictor *p, weft_tensor *view, float **host, float **own)
 {
     workload *work = p->work;
     const app_context *context = work->context;
     const train_source *source = &work->source;
     weft_status status = WEFT_OK;
     *view = (weft_tensor){.rows = 0};
-    *host = NULL;
+    *host = *own = NULL;
     if (source->eval_steps > 1) {
         status =
             tensor_create(context->hal, WEFT_DTYPE_F32, source->eval_rows, source->outputs, WEFT_MEM_WORKSPACE, view);
     }
     /* Batches are collective: a rank without memory must not leave the others alone in one. */
     WEFT_TRY(comm_agree(context->comm, status));
-    WEFT_TRY(comm_agree(context->comm, collect_all(p, view, host)));
+    WEFT_TRY(comm_agree(context->comm, collect_all(p, view, host, own)));
     if (!work->smooths) {
         return WEFT_OK;
     }
     WEFT_TRY(work->ops->smooth(work, p->asked, *host));
-    return comm_agree(context->comm, tensor_upload(view, *host));
+    return comm_agree(context->comm, *own != NULL ? tensor_upload(view, *host) : WEFT_OK);
 }
 
 /* ---- the end ---- */

@@ -7,7 +7,7 @@
  *  or predictor_open(context, asked, &p)            the model of --checkpoint
  *     predictor_load(&p, false)                     and the data of --data
  *     predictor_run(&p, take, self)                 rows leave step by step: no more is held than a batch of them
- *  or predictor_answers(&p, &view, &logits)         all rows of this rank at once, for scores and for --smooth
+ *  or predictor_answers(&p, &view, &logits, &own)   all rows of this rank at once, for scores and for --smooth
  *     predictor_close(&p)
  *
  * A step is a batch of the evaluation; in full batch there is one, of all rows. Several predictors may be open at once,
@@ -72,9 +72,10 @@ typedef struct predicted_rows {
 weft_status predictor_run(const predictor *p, weft_status (*take)(void *self, const predicted_rows *rows), void *self);
 /*
  * All rows of this rank, smoothed where work->smooths asks for it. [out] view: [rows, outputs] on the backend, for
- * tensor_destroy, valid until the next pass. [out] host: the same numbers, the caller's (weft_free). Collective.
+ * tensor_destroy, valid until the next pass. [out] host: the same numbers, which the caller may change. [out] own: for
+ * weft_free; NULL where the host sees the model's own matrix, which `host` is then until the next pass. Collective.
  */
-weft_status predictor_answers(const predictor *p, weft_tensor *view, float **host);
+weft_status predictor_answers(const predictor *p, weft_tensor *view, float **host, float **own);
 
 /* Contributions of the inputs to the answers of a step (workload_ops.explain). */
 typedef struct explained_rows {

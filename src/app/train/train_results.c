@@ -29,18 +29,18 @@ static weft_status write_model(const workload *work, const run_dir *dir)
 weft_status train_results_write(workload *work, const run_dir *dir, train_metric metric, train_outcome *outcome)
 {
     const app_context *context = work->context;
-    float *logits = NULL;
+    float *logits, *own = NULL;
     weft_tensor view;
     predictor answering;
     activity_begin(ACTIVITY_WRITE);
     predictor_on(work, &answering);
-    weft_status status = predictor_answers(&answering, &view, &logits);
+    weft_status status = predictor_answers(&answering, &view, &logits, &own);
     if (status == WEFT_OK) {
         status = train_outcome_measure(work, metric, &view, logits, outcome);
         status = status == WEFT_OK ? predictions_write(context, dir->path, &work->held, work->targets, logits) : status;
     }
     status = status == WEFT_OK ? write_model(work, dir) : status;
-    weft_free(logits);
+    weft_free(own);
     tensor_destroy(&view);
     activity_end(ACTIVITY_WRITE);
     return comm_agree(context->comm, status);

@@ -122,7 +122,8 @@ static weft_status copy_arrays(const share_head *head, const uint8_t *from, hal_
     *m = (hal_shared_rows){
         .targets = head->targets, .sources = head->sources, .sums = head->sums, .levels = (int)head->levels};
     for (int i = 0; i < ARRAYS; i++) {
-        const size_t spare = i >= PLUS ? sizeof(int32_t) : 0; /* as found: an array is never empty */
+        const size_t behind = i == PLUS ? bytes[MINUS] + HAL_SHARED_SPARE * sizeof(int32_t) : sizeof(int32_t);
+        const size_t spare = i >= PLUS ? behind : 0; /* as found: an array is never empty */
         WEFT_TRY(weft_malloc(bytes[i] + spare, 1, WEFT_MEM_MATRIX, to[i]));
         memcpy(*to[i], from, bytes[i]);
         from += bytes[i];

@@ -344,14 +344,14 @@ static void order_sums(const int32_t *level, int64_t sums, int levels, int64_t *
     first[0] = 0;
 }
 
-/* Rows and columns of one kind of entries in their new order. */
+/* Rows and columns of one kind of entries in their new order. room: for entries behind them. */
 static weft_status order_entries(const shared_matrix *s, const int64_t *offset, const int32_t *column,
-                                 const int32_t *place, int threads, int64_t **start, int32_t **to)
+                                 const int32_t *place, int threads, int64_t room, int64_t **start, int32_t **to)
 {
     const share_matrix *m = &s->m;
     const int64_t sums = m->rows - m->targets;
     WEFT_TRY(WEFT_NEW(start, m->rows + 1, WEFT_MEM_MATRIX));
-    WEFT_TRY(WEFT_NEW(to, offset[m->rows] + 1, WEFT_MEM_MATRIX));
+    WEFT_TRY(WEFT_NEW(to, offset[m->rows] + room, WEFT_MEM_MATRIX));
     for (int64_t row = 0; row < m->rows; ++row) {
         const int64_t at = row < m->targets ? sums + row : place[row - m->targets];
         (*start)[at] = offset[row + 1] - offset[row];
@@ -379,10 +379,11 @@ static weft_status put_in_order(const shared_matrix *s, int threads, hal_shared_
     out->levels = find_levels(&s->m, level);
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(&out->level, out->levels + 1, WEFT_MEM_MATRIX), status, done);
     order_sums(level, sums, out->levels, out->level, place);
-    WEFT_TRY_GOTO(order_entries(s, s->m.offset, s->m.column, place, threads, &out->plus_start, &out->plus), status,
-                  done);
-    WEFT_TRY_GOTO(order_entries(s, s->minus_offset, s->minus, place, threads, &out->minus_start, &out->minus), status,
-                  done);
+    const int64_t room = s->minus_offset[s->m.rows] + HAL_SHARED_SPARE;
+    WEFT_TRY_GOTO(order_entries(s, s->m.offset, s->m.column, place, threads, room, &out->plus_start, &out->plus),
+                  status, done);
+    WEFT_TRY_GOTO(order_entries(s, s->minus_offset, s->minus, place, threads, 1, &out->minus_start, &out->minus),
+                  status, done);
 done:
     WEFT_FREE_ALL(level, place);
     if (status != WEFT_OK) {

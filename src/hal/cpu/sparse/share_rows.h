@@ -6,7 +6,7 @@
  *                partial sums become rows and columns of the next pass
  *      at last   partial sums are put in levels: one of level l reads columns of the matrix and sums of lower levels
  *
- * The result depends on the matrix alone: neither on threads nor on their order. Memory while it looks: about 12
+ * The result depends on the matrix alone: neither on threads nor on their order. Memory while it looks: 12 to 16
  * bytes for each entry that is left after the first pass, 4 for each of the matrix.
  */
 #pragma once

@@ -76,7 +76,7 @@ void spmm_free(hal_spmm *spmm)
                   spmm->weighted.value, spmm->by_block.chunk, spmm->by_block.column, spmm->by_block.row_start,
                   spmm->by_block.run, spmm->by_block.row_id, spmm->tiles.chunk, spmm->tiles.column, spmm->tiles.run,
                   spmm->tiles.row_id, spmm->first_band, spmm->shared.level, spmm->shared.start, spmm->shared.column,
-                  spmm->shared_split, spmm->source, spmm->packed, spmm->sum, spmm);
+                  spmm->shared_split, spmm->source, spmm->order, spmm->marked_end, spmm->packed, spmm->sum, spmm);
 }
 
 const spmm_kernels *spmm_kernels_of(hal_isa isa)
@@ -133,7 +133,7 @@ weft_status spmm_begin(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, in
         const int packed = form == HAL_SPMM_I16 ? strip / 2 : strip; /* words of two columns */
         spmm->blocks = spmm_block_count(csr->cols, spmm_block_shift(form, max_d));
         spmm->marked_blocks = spmm->blocks;
-        WEFT_TRY_GOTO(form == HAL_SPMM_LISTS ? spmm_mark(spmm, csr) : WEFT_OK, status, done);
+        WEFT_TRY_GOTO(spmm_takes_marks(form) ? spmm_mark(spmm, csr) : WEFT_OK, status, done);
         WEFT_TRY_GOTO(make_packed(spmm, packed), status, done);
         WEFT_TRY_GOTO(spmm_new(spmm, (size_t)(spmm->rows * strip), sizeof *spmm->sum, (void **)&spmm->sum), status,
                       done);
@@ -455,7 +455,7 @@ static void sweep_blocks(const hal_spmm *spmm, spmm_pass pass, int strip, int pa
         pass.last = m->first + b == last;
         if (spmm->form == HAL_SPMM_BLOCKS) {
             spmm->kernels->blocks(m->row_start + chunk->row, m->column + chunk->edge, strip, spmm->split[part],
-                                  spmm->split[part + 1], &pass);
+                                  spmm_swept_end(spmm, part, pass.marked_rows), &pass);
         } else {
             spmm->kernels->lists(m, chunk, strip, spmm->split[part], &pass);
         }
@@ -533,6 +533,8 @@ static void run_packed(const hal_spmm *spmm, const spmm_call *args)
 #pragma omp barrier
             }
             for (int part = first; part < spmm->parts; part += team) {
+                pass.order = spmm->order;
+                pass.left_end = spmm->split[part + 1];
                 sweep_units(spmm, &pass, strip, part, begin, last, last_block);
             }
 #pragma omp barrier

@@ -22,8 +22,8 @@ enum {
     SPMM_PREFETCH_COLUMNS = 1024, /* and that of columns */
     SPMM_WEIGHTED_EDGES = 16,     /* ROWS with values: how far the prefetch of sources runs ahead */
     SPMM_FEATURE_EDGES = 4,       /* the same of sparse features */
-    SPMM_SHARED_READS = 64,       /* SHARED: the same, and reads behind the last one that kernels may see */
-    SPMM_SLACK = 64               /* entries behind 16-bit arrays that kernels may read */
+    SPMM_SHARED_READS = HAL_SHARED_SPARE, /* SHARED: the same */
+    SPMM_SLACK = 64                       /* entries behind 16-bit arrays that kernels may read */
 };
 
 /* ROWS: the edges of row r are far[end[r-1].far .. end[r].far) and near[...]; row 0 starts at 0 (end is shifted). */
@@ -103,10 +103,12 @@ typedef struct spmm_pass {
     int64_t ldself;
     bool narrow_self;
     float beta;
-    bool marked_rows; /* LISTS: edges of unmarked rows are left out */
-    bool first, last; /* blocked forms: the sweep over the first block starts the sums, the last one writes out */
-    float *sum;       /* blocked forms: [rows, strip] partial sums */
-    bool stream;      /* ROWS: write past the caches; self and out are float32 */
+    bool marked_rows;     /* LISTS: edges of unmarked rows are left out */
+    const int32_t *order; /* BLOCKS: the row of the matrix whose sums are the i-th; NULL: row i */
+    int64_t left_end;     /* BLOCKS: edges of rows behind those of the sweep, up to this one, are left out */
+    bool first, last;     /* blocked forms: the sweep over the first block starts the sums, the last one writes out */
+    float *sum;           /* blocked forms: [rows, strip] partial sums */
+    bool stream;          /* ROWS: write past the caches; self and out are float32 */
     void *out;
     int64_t ldo;
     bool narrow_out;
@@ -127,7 +129,7 @@ typedef struct spmm_shared_rows {
     int levels;
     int64_t *level;  /* [levels + 1] first partial sum of each */
     int64_t *start;  /* [2 (sums + targets) + 1] */
-    int32_t *column; /* [reads + SPMM_SHARED_READS] */
+    int32_t *column; /* [reads + HAL_SHARED_SPARE] */
 } spmm_shared_rows;
 
 /* A matrix of numbers, most of which are zeros and not held: features, or their transpose (feature_product.c), or the
@@ -181,7 +183,9 @@ struct hal_spmm {
     spmm_weighted weighted; /* ROWS of a matrix with values, instead of by_row */
     spmm_shared_rows shared;
     int64_t *shared_split; /* [(levels + 1), parts + 1] rows of each part in a level, last of the matrix's rows */
-    bool marked;           /* LISTS of a matrix with marks (spmm_marks.h) */
+    bool marked;           /* BLOCKS or LISTS of a matrix with marks (spmm_marks.h) */
+    int32_t *order;        /* [rows] BLOCKS: rows of each part, the marked ones first; NULL: as they are numbered */
+    int64_t *marked_end;   /* [parts] where the marked ones of a part end; NULL with `order` */
     int64_t places;        /* of the packed strip: cols, or more where columns are marked */
     int32_t *source;       /* [places] column of a place, -1: none; NULL: columns are in their places */
     int64_t marked_blocks; /* of marked columns; all of them where columns are not marked */

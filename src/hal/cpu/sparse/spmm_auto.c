@@ -26,7 +26,6 @@ enum {
 };
 static const double LEAST_TILED = 0.25; /* share of edges in tiles, from which on TILES may win */
 static const double SHARED_READ = 2.3;  /* the strips of all sources and partial sums are in the last cache */
-static const double SHARED_PASSES = 1.6;
 static const double FAR_CACHE = 4.0, FAR_MEMORY = 11.0, PAIR_CACHE = 3.5, PAIR_MEMORY = 22.0, REFILL = 2.0;
 
 typedef struct sample {
@@ -118,6 +117,6 @@ weft_status spmm_try(weft_hal *hal, const hal_csr *csr, const hal_spmm_request *
     entry.shared = shared >= HAL_SHARE_LEAST;
     entry.tiled = (double)sum.tiled >= LEAST_TILED * (double)sum.edges;
     trial->expected[HAL_SPMM_SHARED] =
-        entry.shared ? (double)edges * pow(1.0 - shared, SHARED_PASSES) * SHARED_READ : 0.0;
+        entry.shared ? (double)edges * pow(1.0 - shared, HAL_SHARE_PASSES) * SHARED_READ : 0.0;
     return edges < HAL_SPMM_LEAST || request->by_rule ? WEFT_OK : spmm_trial_run(hal, csr, request, entry, trial);
 }

@@ -5,12 +5,12 @@
  *
  *   BLOCKS  for each (part, block): rows + 1 offsets, then the columns row by row
  *
- * Built in two passes over the CSR, each part by the thread that will use it; no copy of the edges is made.
+ * Rows and columns are those of spmm_marks.h where the matrix has marks. Built in two passes over the CSR, each part by the thread that will use it; no copy of the edges is made.
  * Memory: 2 bytes an edge, plus 4 a row and block.
  */
 #include <string.h>
 
-#include "hal/cpu/sparse/spmm.h"
+#include "hal/cpu/sparse/spmm_marks.h"
 
 int spmm_block_shift(hal_spmm_form form, int64_t max_d)
 {
@@ -64,7 +64,16 @@ weft_status spmm_new_columns(hal_spmm *spmm, int64_t edges, uint16_t **column)
 
 /* ---- BLOCKS ----------------------------------------------------------------------------------------------------- */
 
-static void blocks_count(hal_spmm *spmm, const hal_csr *csr, int part)
+/* Block and local column of an entry, by its place in the packed strip. */
+static int64_t block_of_entry(const spmm_blocks *m, const hal_csr *csr, const int32_t *place, int64_t e,
+                              uint16_t *local)
+{
+    const int32_t column = place != NULL ? place[csr->column[e]] : csr->column[e];
+    *local = spmm_local_of(m, column);
+    return spmm_block_of(m, column);
+}
+
+static void blocks_count(hal_spmm *spmm, const hal_csr *csr, const int32_t *place, int part)
 {
     spmm_blocks *m = &spmm->by_block;
     const int64_t begin = spmm->split[part];
@@ -72,8 +81,10 @@ static void blocks_count(hal_spmm *spmm, const hal_csr *csr, int part)
     uint32_t *start = m->row_start + (begin + part) * m->count;
     memset(start, 0, (size_t)((rows + 1) * m->count) * sizeof *start);
     for (int64_t row = 0; row < rows; row++) {
-        for (int64_t e = csr->offset[begin + row]; e < csr->offset[begin + row + 1]; e++) {
-            int64_t block = spmm_block_of(m, csr->column[e]);
+        const int64_t from = spmm_row_of(spmm, begin + row);
+        for (int64_t e = csr->offset[from]; e < csr->offset[from + 1]; e++) {
+            uint16_t local;
+            const int64_t block = block_of_entry(m, csr, place, e, &local);
             if (spmm_holds(m, block)) {
                 start[block * (rows + 1) + row + 1]++;
             }
@@ -88,16 +99,20 @@ static void blocks_count(hal_spmm *spmm, const hal_csr *csr, int part)
     }
 }
 
-static void blocks_fill(hal_spmm *spmm, const hal_csr *csr, int part, int64_t *cursor)
+static void blocks_fill(hal_spmm *spmm, const hal_csr *csr, const int32_t *place, int part, int64_t *cursor)
 {
     spmm_blocks *m = &spmm->by_block;
     for (int64_t block = 0; block < m->count; block++) {
         cursor[block] = m->chunk[part * m->count + block].edge;
     }
-    for (int64_t e = csr->offset[spmm->split[part]]; e < csr->offset[spmm->split[part + 1]]; e++) {
-        int64_t block = spmm_block_of(m, csr->column[e]);
-        if (spmm_holds(m, block)) {
-            m->column[cursor[block]++] = spmm_local_of(m, csr->column[e]);
+    for (int64_t row = spmm->split[part]; row < spmm->split[part + 1]; row++) {
+        const int64_t from = spmm_row_of(spmm, row);
+        for (int64_t e = csr->offset[from]; e < csr->offset[from + 1]; e++) {
+            uint16_t local;
+            const int64_t block = block_of_entry(m, csr, place, e, &local);
+            if (spmm_holds(m, block)) {
+                m->column[cursor[block]++] = local;
+            }
         }
     }
 }
@@ -107,8 +122,10 @@ weft_status spmm_build_blocks(hal_spmm *spmm, const hal_csr *csr, int64_t first,
     spmm_blocks *m = &spmm->by_block;
     const int parts = spmm->parts;
     int64_t *cursor = NULL;
+    int32_t *place = NULL;
     int64_t starts;
     weft_status status = WEFT_OK;
+    WEFT_TRY_GOTO(spmm_new_places(spmm, &place), status, done);
     WEFT_TRY_GOTO(spmm_begin_blocks(spmm, csr, first, count), status, done);
     WEFT_CHECK_GOTO(!__builtin_mul_overflow(spmm->rows + parts, count, &starts), status, done, WEFT_ERR_RESOURCE,
                     "%lld rows x %lld blocks of row offsets cannot be addressed: use the form rows",
@@ -117,15 +134,15 @@ weft_status spmm_build_blocks(hal_spmm *spmm, const hal_csr *csr, int64_t first,
     WEFT_TRY_GOTO(WEFT_NEW(&cursor, (size_t)parts * (size_t)count, WEFT_MEM_WORKSPACE), status, done);
 #pragma omp parallel for num_threads(parts) schedule(static, 1)
     for (int p = 0; p < parts; p++) {
-        blocks_count(spmm, csr, p);
+        blocks_count(spmm, csr, place, p);
     }
     spmm_sizes_to_starts(m->chunk, parts * count);
     WEFT_TRY_GOTO(spmm_new_columns(spmm, m->chunk[parts * count].edge, &m->column), status, done);
 #pragma omp parallel for num_threads(parts) schedule(static, 1)
     for (int p = 0; p < parts; p++) {
-        blocks_fill(spmm, csr, p, cursor + p * count);
+        blocks_fill(spmm, csr, place, p, cursor + p * count);
     }
 done:
-    weft_free(cursor);
+    WEFT_FREE_ALL(cursor, place);
     return status;
 }

@@ -180,22 +180,6 @@ static weft_status new_lists(hal_spmm *spmm, spmm_blocks *m, int64_t chunks)
     return spmm_new_columns(spmm, total.edge, &m->column);
 }
 
-/* [out] place: [cols] of each column in the packed strip, which the caller frees; NULL: columns are in their places. */
-static weft_status new_places(const hal_spmm *spmm, int32_t **place)
-{
-    *place = NULL;
-    if (spmm->source == NULL) {
-        return WEFT_OK;
-    }
-    WEFT_TRY(WEFT_NEW(place, spmm->cols, WEFT_MEM_WORKSPACE));
-    for (int64_t i = 0; i < spmm->places; i++) {
-        if (spmm->source[i] >= 0) {
-            (*place)[spmm->source[i]] = (int32_t)i;
-        }
-    }
-    return WEFT_OK;
-}
-
 weft_status spmm_build_lists(hal_spmm *spmm, const hal_csr *csr, int64_t first, int64_t count)
 {
     spmm_blocks *m = &spmm->by_block;
@@ -204,7 +188,7 @@ weft_status spmm_build_lists(hal_spmm *spmm, const hal_csr *csr, int64_t first, 
     list_builder *builder = NULL;
     int32_t *place = NULL;
     weft_status status = WEFT_OK;
-    WEFT_TRY_GOTO(new_places(spmm, &place), status, done);
+    WEFT_TRY_GOTO(spmm_new_places(spmm, &place), status, done);
     WEFT_TRY_GOTO(spmm_begin_blocks(spmm, csr, first, count), status, done);
     m->window = window_rows(tiled ? SPMM_BAND : SPMM_WINDOW, count);
     m->row_step = m->window;

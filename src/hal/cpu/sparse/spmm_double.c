@@ -108,13 +108,15 @@ static void part_blocks(const hal_spmm *spmm, const spmm_call *args, int part)
     const spmm_blocks *m = &spmm->by_block;
     const int64_t begin = spmm->split[part];
     begin_rows(args, begin, spmm->split[part + 1]);
-    for (int64_t b = 0; b < m->count; b++) {
+    const int64_t end = spmm_swept_end(spmm, part, args->part == HAL_SPMM_MARKED_ROWS);
+    for (int64_t b = 0; b < spmm_run_blocks(spmm, args->part); b++) {
         const spmm_chunk *chunk = &m->chunk[part * m->count + b];
         const uint32_t *start = m->row_start + chunk->row;
         const uint16_t *column = m->column + chunk->edge;
-        for (int64_t row = begin; row < spmm->split[part + 1]; row++) {
+        for (int64_t row = begin; row < end; row++) {
             for (uint32_t k = start[row - begin]; k < start[row - begin + 1]; k++) {
-                add_edge(args, row, ((m->first + b) << m->shift) + column[k]);
+                const int64_t place = ((m->first + b) << m->shift) + column[k];
+                add_edge(args, spmm_row_of(spmm, row), spmm_source_of(spmm, place));
             }
         }
     }

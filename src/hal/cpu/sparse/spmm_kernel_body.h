@@ -374,7 +374,7 @@ KERNEL void end_row(const spmm_pass *pass, int64_t row, VEC *acc, const int vect
         }
     }
     if (end != KEEP_SUMS) {
-        put_row(pass, row, acc, vectors, end == WRITE_EXACT, tail);
+        put_row(pass, pass->order != NULL ? pass->order[row] : row, acc, vectors, end == WRITE_EXACT, tail);
         return;
     }
     UNROLL
@@ -404,6 +404,17 @@ KERNEL void prefetch_columns(const uint16_t *column)
     __builtin_prefetch((const void *)((uintptr_t)column + SPMM_PREFETCH_COLUMNS * sizeof *column), 0, 3);
 }
 
+/* The end of a row whose edges are left out. */
+KERNEL void leave_row(const spmm_pass *pass, int64_t row, const int vectors, const sweep_end sweep, const TAIL *tails)
+{
+    VEC none[8];
+    UNROLL
+    for (int v = 0; v < vectors; v++) {
+        none[v] = vec_zero();
+    }
+    put_row(pass, row, none, vectors, sweep == WRITE_EXACT, tails);
+}
+
 KERNEL void blocks_strip(const uint32_t *start, const uint16_t *column, int64_t begin, int64_t end,
                          const spmm_pass *pass, const int vectors, const bool narrow, const sweep_end sweep)
 {
@@ -421,22 +432,8 @@ KERNEL void blocks_strip(const uint32_t *start, const uint16_t *column, int64_t 
         sum_row(acc, pass->x, column + start[row - begin], edges, vectors, narrow);
         end_row(pass, row, acc, vectors, sweep, tails);
     }
-}
-
-/* The end of rows whose edges are left out. */
-KERNEL void leave_rows(const spmm_pass *pass, int64_t window, const uint16_t *row_id, uint32_t rows, const int vectors,
-                       const sweep_end sweep, const TAIL *tails)
-{
-    if (sweep == KEEP_SUMS) {
-        return;
-    }
-    VEC none[8];
-    UNROLL
-    for (int v = 0; v < vectors; v++) {
-        none[v] = vec_zero();
-    }
-    for (uint32_t i = 0; i < rows; i++) {
-        put_row(pass, window + row_id[i], none, vectors, sweep == WRITE_EXACT, tails);
+    for (int64_t row = end; sweep != KEEP_SUMS && row < pass->left_end; row++) {
+        leave_row(pass, pass->order[row], vectors, sweep, tails);
     }
 }
 
@@ -458,7 +455,9 @@ KERNEL void lists_strip(const spmm_blocks *m, const spmm_chunk *chunk, int64_t b
         window += m->run[r].advance * m->row_step;
         x += m->run[r].advance * step;
         if (pass->marked_rows && spmm_run_unmarked(m->run[r])) {
-            leave_rows(pass, window, row_id, rows, vectors, sweep, tails);
+            for (uint32_t i = 0; sweep != KEEP_SUMS && i < rows; i++) {
+                leave_row(pass, window + row_id[i], vectors, sweep, tails);
+            }
             column += (size_t)edges * rows;
             row_id += rows;
             continue;

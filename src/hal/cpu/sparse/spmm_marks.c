@@ -55,6 +55,40 @@ static weft_status place_columns(hal_spmm *spmm, const hal_csr *csr)
     return WEFT_OK;
 }
 
+weft_status spmm_new_places(const hal_spmm *spmm, int32_t **place)
+{
+    *place = NULL;
+    if (spmm->source == NULL) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(WEFT_NEW(place, spmm->cols, WEFT_MEM_WORKSPACE));
+    for (int64_t i = 0; i < spmm->places; i++) {
+        if (spmm->source[i] >= 0) {
+            (*place)[spmm->source[i]] = (int32_t)i;
+        }
+    }
+    return WEFT_OK;
+}
+
+/* Of each part the marked rows, then the others. */
+static weft_status order_rows(hal_spmm *spmm, const hal_csr *csr)
+{
+    WEFT_TRY(spmm_new(spmm, (size_t)spmm->rows, sizeof *spmm->order, (void **)&spmm->order));
+    WEFT_TRY(spmm_new(spmm, (size_t)spmm->parts, sizeof *spmm->marked_end, (void **)&spmm->marked_end));
+    for (int p = 0; p < spmm->parts; p++) {
+        int64_t at = spmm->split[p];
+        for (int unmarked = 0; unmarked < 2; unmarked++) {
+            for (int64_t row = spmm->split[p]; row < spmm->split[p + 1]; row++) {
+                if ((csr->marked_row[row] == 0) == (unmarked != 0)) {
+                    spmm->order[at++] = (int32_t)row;
+                }
+            }
+            spmm->marked_end[p] = unmarked != 0 ? spmm->marked_end[p] : at;
+        }
+    }
+    return WEFT_OK;
+}
+
 weft_status spmm_mark(hal_spmm *spmm, const hal_csr *csr)
 {
     spmm->places = spmm->cols;
@@ -66,5 +100,7 @@ weft_status spmm_mark(hal_spmm *spmm, const hal_csr *csr)
     const bool small = spmm->edges < SMALL;
     spmm->marked = small || ((csr->marked_row == NULL || is_even(spmm, csr, false)) &&
                              (csr->marked_col == NULL || is_even(spmm, csr, true)));
-    return spmm->marked && csr->marked_col != NULL ? place_columns(spmm, csr) : WEFT_OK;
+    WEFT_TRY(spmm->marked && csr->marked_col != NULL ? place_columns(spmm, csr) : WEFT_OK);
+    const bool ordered = spmm->marked && csr->marked_row != NULL && spmm->form == HAL_SPMM_BLOCKS;
+    return ordered ? order_rows(spmm, csr) : WEFT_OK;
 }

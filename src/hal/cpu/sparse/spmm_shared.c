@@ -22,18 +22,22 @@ weft_status spmm_join_shared(hal_spmm *spmm, hal_shared_rows *found)
     found->level = NULL;
     spmm->bytes += (uint64_t)(m->levels + 1) * sizeof *m->level;
     WEFT_TRY(spmm_new(spmm, (size_t)(2 * rows + 1), sizeof *m->start, (void **)&m->start));
-    WEFT_TRY(spmm_new(spmm, (size_t)(reads + SPMM_SHARED_READS), sizeof *m->column, (void **)&m->column));
-    m->start[0] = 0;
-    for (int64_t row = 0; row < rows; row++) {
-        const int64_t added = found->plus_start[row + 1] - found->plus_start[row];
-        const int64_t subtracted = found->minus_start[row + 1] - found->minus_start[row];
-        int64_t *start = m->start + 2 * row;
-        start[1] = start[0] + added;
-        start[2] = start[1] + subtracted;
-        memcpy(m->column + start[0], found->plus + found->plus_start[row], (size_t)added * sizeof *m->column);
+    m->column = found->plus;
+    found->plus = NULL;
+    spmm->bytes += (uint64_t)(reads + HAL_SHARED_SPARE) * sizeof *m->column;
+    for (int64_t row = 0; row <= rows; row++) {
+        m->start[2 * row] = found->plus_start[row] + found->minus_start[row];
+        if (row < rows) {
+            m->start[2 * row + 1] = found->plus_start[row + 1] + found->minus_start[row];
+        }
+    }
+    for (int64_t row = rows; row-- > 0;) { /* entries move up, so that the last ones move first */
+        const int64_t *start = m->start + 2 * row;
+        const int64_t added = start[1] - start[0], subtracted = start[2] - start[1];
+        memmove(m->column + start[0], m->column + found->plus_start[row], (size_t)added * sizeof *m->column);
         memcpy(m->column + start[1], found->minus + found->minus_start[row], (size_t)subtracted * sizeof *m->column);
     }
-    memset(m->column + reads, 0, SPMM_SHARED_READS * sizeof *m->column);
+    memset(m->column + reads, 0, HAL_SHARED_SPARE * sizeof *m->column);
     return WEFT_OK;
 }
 
