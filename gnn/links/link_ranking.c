@@ -60,6 +60,12 @@ typedef struct scorer {
     float *score;                    /* [BLOCK, items] */
 } scorer;
 
+uint64_t link_ranking_bytes(int64_t items, int64_t width)
+{
+    const int64_t numbers = larger(items, BLOCK) * width + BLOCK * items; /* on the host, and again on the backend */
+    return 2 * sizeof(float) * (uint64_t)numbers;
+}
+
 static void copy_row(const link_ends *ends, int64_t vertex, float *row)
 {
     memcpy(row, ends->row + ends->place[vertex] * ends->width, (size_t)ends->width * sizeof *row);

@@ -20,6 +20,8 @@ typedef struct link_ranking {
     double recall, ndcg;
 } link_ranking;
 
+/* Bytes that link_ranking_make takes for items whose rows are so wide, beside the pairs of test. */
+uint64_t link_ranking_bytes(int64_t items, int64_t width);
 /* set->users is above 0, and ends->row holds the rows of all vertices. [out] ranking: the same on all ranks.
  * Collective. WEFT_ERR_RESOURCE. */
 weft_status link_ranking_make(weft_comm *comm, weft_hal *hal, const link_set *set, const link_ends *ends, int at,

@@ -143,6 +143,14 @@ for pair in (("whole", "half"), ("some-whole", "some-half"), ("some-whole--delay
 CHECK
 ls -d ./*/data-* data-* 2>/dev/null && fail "a store of messages was left behind"
 
+# A batch takes less memory than all links.
+planned() {
+    ok "$weft" train "${link[@]}" --negatives 200 --link-batch "$1" --dry-run
+    sed -n 's/^ *links  *\([0-9.]*\) MB$/\1/p' out
+}
+awk -v all="$(planned 0)" -v some="$(planned 50)" 'BEGIN {exit !(all > 10 && some > 0 && some < all / 5)}' ||
+    fail "planned memory of all links and of 50: $(planned 0), $(planned 50) MB"
+
 # ---- eval and pairs ----
 ok "$weft" eval --checkpoint dot1 --data g --format json --quiet
 python3 - <<'CHECK' || fail "eval and training differ: $(cat out)"

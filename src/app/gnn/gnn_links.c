@@ -250,7 +250,10 @@ void gnn_links_add_memory(const workload *work, memory_plan *memory)
     const uint64_t rows = 8 * (uint64_t)job->links.vertices * (uint64_t)job->config.outputs;
     const uint64_t lists =
         16 * (uint64_t)job->links.vertices + 32 * (uint64_t)training + 24 * (uint64_t)judged + 8 * (uint64_t)most;
-    const uint64_t bytes = rows + lists + link_decoder_bytes(&job->decoder.config, most);
+    const bool ranks = job->links.users > 0 && job->decoder.config.kind == LINK_DOT;
+    const uint64_t ranking =
+        ranks ? link_ranking_bytes(job->links.vertices - job->links.users, job->config.outputs) : 0;
+    const uint64_t bytes = rows + lists + link_decoder_bytes(&job->decoder.config, most) + ranking;
     memory_plan_add(memory, "links", bytes);
     memory->peak += bytes;
     memory->beside += bytes;
