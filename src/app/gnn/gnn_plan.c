@@ -193,8 +193,8 @@ static bool may_share_maxima(const workload *work, const gnn_memory_facts *facts
            (form == HAL_SPMM_SHARED || (form == HAL_SPMM_AUTO && facts->edges >= HAL_SPMM_LEAST));
 }
 
-/* [out] share: of the graph's reads, what a first pass saves, by a sample; 0 where ids are wide, and on a rank that does
- * not look. Collective. */
+/* [out] share: of the graph's reads, what a first pass saves, by a sample; 0 where ids are wide, and on a rank that
+ * does not look. Collective. */
 static weft_status sample_shares(const workload *work, bool looks, bool signs, double *share)
 {
     const app_context *context = work->context;

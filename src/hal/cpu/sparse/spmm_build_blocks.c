@@ -5,7 +5,8 @@
  *
  *   BLOCKS  for each (part, block): rows + 1 offsets, then the columns row by row
  *
- * Rows and columns are those of spmm_marks.h where the matrix has marks. Built in two passes over the CSR, each part by the thread that will use it; no copy of the edges is made.
+ * Rows and columns are those of spmm_marks.h where the matrix has marks. Built in two passes over the CSR, each part
+ * by the thread that will use it; no copy of the edges is made.
  * Memory: 2 bytes an edge, plus 4 a row and block.
  */
 #include <string.h>

@@ -11,8 +11,8 @@
  *        packed strip  | marked columns | unused | other columns |
  *        blocks        |     0    |     1        |    2    |  3  |
  *
- * Memory: 4 bytes a column, in BLOCKS 4 a row, and rows of one block of the packed strip that are not used. A sum adds its marked columns
- * first, in every run, so its last bits are not those of the same matrix without marks.
+ * Memory: 4 bytes a column, in BLOCKS 4 a row, and rows of one block of the packed strip that are not used. A sum adds
+ * its marked columns first, in every run, so its last bits are not those of the same matrix without marks.
  */
 #pragma once
 

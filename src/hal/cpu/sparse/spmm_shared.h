@@ -26,8 +26,8 @@ static inline int spmm_shared_strip(const spmm_kernels *kernels, int64_t columns
     return strip;
 }
 
-/* spmm->shared: what a row adds and what it subtracts stand side by side, in the memory of `found`, whose levels and plus
- * entries become its own.
+/* spmm->shared: what a row adds and what it subtracts stand side by side, in the memory of `found`, whose levels and
+ * plus entries become its own.
  * WEFT_ERR_RESOURCE: what there is of it is the caller's, as after a success. */
 weft_status spmm_join_shared(hal_spmm *spmm, hal_shared_rows *found);
 /* Prepares the data of the form; spmm is begun. keep: folder in which it is kept (hal/share.h), or NULL. */
