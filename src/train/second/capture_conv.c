@@ -9,12 +9,12 @@
 #include "base/philox.h"
 
 enum { NORMED_BYTES = 4 << 20 }; /* of images under a norm at a time, or one image */
+enum { MEANS = 64 };             /* images whose rows are made at a time */
 
 void capture_conv_destroy(capture_conv *c)
 {
-    tensor_destroy(&c->normed);
-    tensor_destroy(&c->index);
-    weft_free(c->index_host);
+    TENSOR_DESTROY_ALL(&c->normed, &c->index, &c->weights, &c->means);
+    WEFT_FREE_ALL(c->index_host, c->weights_host);
     memset(c, 0, sizeof *c);
 }
 
@@ -115,6 +115,113 @@ weft_status capture_conv_inputs(capture_conv *c, const tap_rows *rows, const cap
                                           .beta = add || first > 0 ? 1.0 : 0.0};
         WEFT_TRY(hal_patch_gram(x.hal, &args));
         *count += index.rows > 0 ? index.rows : hal_patches(rows->conv, x.rows);
+    }
+    return WEFT_OK;
+}
+
+/* ---- one row an image -------------------------------------------------------------------------------------------- */
+
+static void put(weft_dtype dtype, void *array, int64_t i, double value)
+{
+    if (dtype == WEFT_DTYPE_F64) {
+        ((double *)array)[i] = value;
+    } else {
+        ((float *)array)[i] = (float)value;
+    }
+}
+
+/* The input pixel that output pixel `at` sees at place k of the kernel; -1: padding. */
+static int64_t pixel_seen(const hal_conv_shape *s, int64_t across, int64_t at, int64_t k)
+{
+    const int64_t y = at / across * s->stride[0] - s->pad[0][0] + k / s->kernel[1] * s->dilation[0];
+    const int64_t x = at % across * s->stride[1] - s->pad[1][0] + k % s->kernel[1] * s->dilation[1];
+    return y >= 0 && y < s->height && x >= 0 && x < s->width ? y * s->width + x : -1;
+}
+
+/* [out] weights [pixels, places]: what pixel p of an image counts for place k of its row: `each`, or 0. MEANS times 1
+ * stand behind them. conv NULL: every pixel counts for the one place. */
+static weft_status weigh_pixels(capture_conv *c, const hal_conv_shape *conv, weft_hal *hal, weft_dtype dtype,
+                                int64_t pixels, double each, weft_tensor *weights)
+{
+    const int64_t places = conv != NULL ? conv->kernel[0] * conv->kernel[1] : 1, count = pixels * places;
+    int64_t extent[2] = {0};
+    if (c->weights.cols < count + MEANS) {
+        weft_free(c->weights_host);
+        c->weights_host = NULL;
+        WEFT_TRY(weft_malloc((size_t)(count + MEANS), weft_dtype_bytes(dtype), WEFT_MEM_WORKSPACE, &c->weights_host));
+        WEFT_TRY(grow(hal, dtype, count + MEANS, &c->weights));
+    }
+    for (int64_t i = 0; i < count + MEANS; ++i) {
+        put(dtype, c->weights_host, i, i >= count ? 1.0 : conv != NULL ? 0.0 : each);
+    }
+    if (conv != NULL) {
+        hal_conv_extent(conv, extent);
+    }
+    for (int64_t i = 0; i < extent[0] * extent[1] * places; ++i) {
+        const int64_t pixel = pixel_seen(conv, extent[1], i / places, i % places);
+        if (pixel >= 0) {
+            put(dtype, c->weights_host, pixel * places + i % places, each);
+        }
+    }
+    weft_tensor all = tensor_view(&c->weights, 0, 1, 0, count + MEANS);
+    *weights = (weft_tensor){
+        .hal = hal, .dtype = dtype, .rows = pixels, .cols = places, .ld = places, .data = c->weights.data};
+    return tensor_upload(&all, c->weights_host);
+}
+
+/* packed += products of the rows of `images` images x: x^T weights, channel by channel, and with `joined` a 1. */
+static weft_status add_means(const capture_conv *c, const weft_tensor *x, int64_t images, const weft_tensor *weights,
+                             bool joined, double beta, weft_tensor *packed)
+{
+    const int64_t terms = x->cols * weights->cols, n = terms + (joined ? 1 : 0);
+    const weft_tensor means = {
+        .hal = x->hal, .dtype = weights->dtype, .rows = images, .cols = n, .ld = n, .data = c->means.data};
+    if (joined) {
+        const weft_tensor row = tensor_view(&c->weights, 0, 1, weights->rows * weights->cols, images);
+        const weft_tensor ones = tensor_reshape(&row, images, 1);
+        weft_tensor last = tensor_view(&means, 0, images, terms, 1);
+        WEFT_TRY(tensor_axpby(1.0, &ones, 0.0, &last));
+    }
+    for (int64_t i = 0; i < images; ++i) {
+        const weft_tensor image = tensor_view(x, i * weights->rows, weights->rows, 0, x->cols);
+        const weft_tensor row = tensor_view(&means, i, 1, 0, terms);
+        weft_tensor mean = tensor_reshape(&row, x->cols, weights->cols);
+        WEFT_TRY(tensor_gemm(&(tensor_product){.a = &image, .b = weights, .trans_a = true, .exact = true}, &mean));
+    }
+    return hal_gram(
+        x->hal, &(hal_gram_args){.x = tensor_mat(&means), .packed = tensor_mat(packed), .alpha = 1.0, .beta = beta});
+}
+
+weft_status capture_mean_inputs(capture_conv *c, const tap_rows *rows, bool add, weft_tensor *packed)
+{
+    const int64_t pixels = rows->x->rows / rows->images, area = rows->dy->rows / rows->images;
+    const int64_t terms = rows->transposed ? rows->cols : rows->rows;
+    const bool joined = packed->cols > hal_triangle(terms);
+    int64_t most = 0;
+    weft_tensor weights;
+    WEFT_TRY(images_at_a_time(c, rows, &most));
+    most = most < MEANS ? most : MEANS;
+    WEFT_TRY(grow(rows->x->hal, packed->dtype, most * (terms + 1), &c->means));
+    WEFT_TRY(weigh_pixels(c, rows->conv, rows->x->hal, packed->dtype, pixels, 1.0 / (double)area, &weights));
+    for (int64_t first = 0; first < rows->images; first += most) {
+        const int64_t images = rows->images - first < most ? rows->images - first : most;
+        weft_tensor x;
+        WEFT_TRY(take_images(c, rows, first, images, &x));
+        WEFT_TRY(add_means(c, &x, images, &weights, joined, add || first > 0 ? 1.0 : 0.0, packed));
+    }
+    return WEFT_OK;
+}
+
+weft_status capture_sum_outputs(capture_conv *c, const tap_rows *rows, bool add, weft_tensor *packed)
+{
+    const int64_t area = rows->dy->rows / rows->images;
+    weft_tensor weights;
+    WEFT_TRY(grow(rows->dy->hal, packed->dtype, MEANS * rows->dy->cols, &c->means));
+    WEFT_TRY(weigh_pixels(c, NULL, rows->dy->hal, packed->dtype, area, 1.0, &weights));
+    for (int64_t first = 0; first < rows->images; first += MEANS) {
+        const int64_t images = rows->images - first < MEANS ? rows->images - first : MEANS;
+        const weft_tensor dy = tensor_view(rows->dy, first * area, images * area, 0, rows->dy->cols);
+        WEFT_TRY(add_means(c, &dy, images, &weights, false, add || first > 0 ? 1.0 : 0.0, packed));
     }
     return WEFT_OK;
 }

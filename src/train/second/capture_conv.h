@@ -10,6 +10,10 @@
  * A bias is one more column, with a 1 behind every patch. Patches are never stored. A norm is applied to some images at
  * a time in scratch memory, to the bits that the convolution sees.
  *
+ * capture_means makes the rows of the form `reduce` instead: the mean of an image's patches, and the sum of its output
+ * gradients. The mean is a product: pixel p of the image counts for place k of the kernel if some output pixel sees it
+ * there, which m[p, k] = 1 or 0 says, so means = m^T x / (output pixels), 2 places * pixels * in operations an image.
+ *
  * With n columns a factor costs n^2 operations for each output pixel, more than the convolution itself where n is
  * larger than 4 times its outputs. Therefore a part of the output pixels may stand for all: the same ones in each
  * image, drawn anew for each step, so sums of P ranks are those of one rank.
@@ -30,6 +34,9 @@ typedef struct capture_conv {
     weft_tensor normed;  /* [1, bytes] uint8 */
     weft_tensor index;   /* [rows, 1] int32: patches that count */
     int32_t *index_host; /* [rows] */
+    weft_tensor weights; /* [1, elements] what the pixels of an image count for its row */
+    void *weights_host;  /* [elements] */
+    weft_tensor means;   /* [1, elements] rows of some images */
 } capture_conv;
 
 void capture_conv_destroy(capture_conv *scratch);
@@ -39,3 +46,9 @@ void capture_conv_destroy(capture_conv *scratch);
  * convolution without groups. [out] count: number of patches that were summed, at least 1. */
 weft_status capture_conv_inputs(capture_conv *scratch, const tap_rows *rows, const capture_pixels *pixels, bool add,
                                 weft_tensor *packed, int64_t *count);
+
+/* Like capture_conv_inputs, with one row for each image, the mean of its patches or of its rows of a linear map; of all
+ * pixels. */
+weft_status capture_mean_inputs(capture_conv *scratch, const tap_rows *rows, bool add, weft_tensor *packed);
+/* packed [1, out (out + 1) / 2]: the same of one row for each image, the sum of its output gradients. */
+weft_status capture_sum_outputs(capture_conv *scratch, const tap_rows *rows, bool add, weft_tensor *packed);
