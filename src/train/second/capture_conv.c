@@ -8,8 +8,7 @@
 #include "base/permutation.h"
 #include "base/philox.h"
 
-enum { NORMED_BYTES = 4 << 20 }; /* of images under a norm at a time, or one image */
-enum { MEANS = 64 };             /* images whose rows are made at a time */
+enum { MEANS = 64 }; /* images whose rows are made at a time */
 
 void capture_conv_destroy(capture_conv *c)
 {
@@ -87,7 +86,7 @@ static weft_status images_at_a_time(capture_conv *c, const tap_rows *rows, int64
     if (rows->norm == NULL) {
         return WEFT_OK;
     }
-    const int64_t most = bytes < NORMED_BYTES ? NORMED_BYTES / bytes : 1;
+    const int64_t most = bytes < CAPTURE_NORMED_BYTES ? CAPTURE_NORMED_BYTES / bytes : 1;
     *images = most < rows->images ? most : rows->images;
     return grow(rows->x->hal, WEFT_DTYPE_U8, *images * bytes, &c->normed);
 }

@@ -22,6 +22,9 @@
 
 #include "train/tap.h"
 
+/* Scratch memory [bytes] for images under a norm, or one image if it is larger. */
+enum { CAPTURE_NORMED_BYTES = 4 << 20 };
+
 /* The output pixels of every image that count. */
 typedef struct capture_pixels {
     int64_t most; /* number of pixels; 0, or more than there are: all */
