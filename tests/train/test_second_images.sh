@@ -70,7 +70,9 @@ refuse() {
         fail "accepted: ${*:2}"
     grep -q -- "$1" refused.out || fail "${*:2}: $(cat refused.out)"
 }
-refuse "replicas differ" --precondition kfac --sync shadow
+for mode in shadow asp divide-shuffle; do
+    refuse "replicas differ" --precondition kfac --sync $mode
+done
 refuse "absolute:" --precondition kfac --precondition-damping absolute:-1
 refuse "not a multiple" --precondition input --precondition-factors 4 --precondition-interval 6
 echo "second order on images: ok"

@@ -8,12 +8,12 @@
 #include "base/permutation.h"
 #include "base/philox.h"
 
-enum { MEANS = 64 }; /* images whose rows are made at a time */
+enum { CAPTURE_IMAGES = 64 }; /* images whose rows are made at a time */
 
 void capture_conv_destroy(capture_conv *c)
 {
-    TENSOR_DESTROY_ALL(&c->normed, &c->index, &c->weights, &c->means);
-    WEFT_FREE_ALL(c->index_host, c->weights_host);
+    TENSOR_DESTROY_ALL(&c->normed, &c->index, &c->seen, &c->rows, &c->ones);
+    WEFT_FREE_ALL(c->index_host, c->seen_host);
     memset(c, 0, sizeof *c);
 }
 
@@ -120,12 +120,16 @@ weft_status capture_conv_inputs(capture_conv *c, const tap_rows *rows, const cap
 
 /* ---- one row an image -------------------------------------------------------------------------------------------- */
 
-static void put(weft_dtype dtype, void *array, int64_t i, double value)
+/* Array of `count` numbers, 0 or 1, of a type that rows may have. */
+static void put_flag(weft_dtype dtype, void *array, int64_t i, bool one)
 {
+    const uint16_t half = 0x3F80; /* 1 as bfloat16 */
     if (dtype == WEFT_DTYPE_F64) {
-        ((double *)array)[i] = value;
+        ((double *)array)[i] = one ? 1.0 : 0.0;
+    } else if (dtype == WEFT_DTYPE_F32) {
+        ((float *)array)[i] = one ? 1.0F : 0.0F;
     } else {
-        ((float *)array)[i] = (float)value;
+        ((uint16_t *)array)[i] = one ? half : 0;
     }
 }
 
@@ -137,21 +141,22 @@ static int64_t pixel_seen(const hal_conv_shape *s, int64_t across, int64_t at, i
     return y >= 0 && y < s->height && x >= 0 && x < s->width ? y * s->width + x : -1;
 }
 
-/* [out] weights [pixels, places]: what pixel p of an image counts for place k of its row: `each`, or 0. MEANS times 1
- * stand behind them. conv NULL: every pixel counts for the one place. */
-static weft_status weigh_pixels(capture_conv *c, const hal_conv_shape *conv, weft_hal *hal, weft_dtype dtype,
-                                int64_t pixels, double each, weft_tensor *weights)
+/* [out] seen [pixels, places], of the type of x: 1 where some output pixel sees pixel p at place k of the kernel, else
+ * 0. conv NULL: one place, where every pixel is seen. */
+static weft_status mark_pixels(capture_conv *c, const hal_conv_shape *conv, const weft_tensor *x, int64_t pixels,
+                               weft_tensor *seen)
 {
     const int64_t places = conv != NULL ? conv->kernel[0] * conv->kernel[1] : 1, count = pixels * places;
+    const int64_t bytes = count * (int64_t)weft_dtype_bytes(x->dtype);
     int64_t extent[2] = {0};
-    if (c->weights.cols < count + MEANS) {
-        weft_free(c->weights_host);
-        c->weights_host = NULL;
-        WEFT_TRY(weft_malloc((size_t)(count + MEANS), weft_dtype_bytes(dtype), WEFT_MEM_WORKSPACE, &c->weights_host));
-        WEFT_TRY(grow(hal, dtype, count + MEANS, &c->weights));
+    if (c->seen.cols < bytes) {
+        weft_free(c->seen_host);
+        c->seen_host = NULL;
+        WEFT_TRY(weft_malloc((size_t)bytes, 1, WEFT_MEM_WORKSPACE, &c->seen_host));
+        WEFT_TRY(grow(x->hal, WEFT_DTYPE_U8, bytes, &c->seen));
     }
-    for (int64_t i = 0; i < count + MEANS; ++i) {
-        put(dtype, c->weights_host, i, i >= count ? 1.0 : conv != NULL ? 0.0 : each);
+    for (int64_t i = 0; i < count; ++i) {
+        put_flag(x->dtype, c->seen_host, i, conv == NULL);
     }
     if (conv != NULL) {
         hal_conv_extent(conv, extent);
@@ -159,54 +164,70 @@ static weft_status weigh_pixels(capture_conv *c, const hal_conv_shape *conv, wef
     for (int64_t i = 0; i < extent[0] * extent[1] * places; ++i) {
         const int64_t pixel = pixel_seen(conv, extent[1], i / places, i % places);
         if (pixel >= 0) {
-            put(dtype, c->weights_host, pixel * places + i % places, each);
+            put_flag(x->dtype, c->seen_host, pixel * places + i % places, true);
         }
     }
-    weft_tensor all = tensor_view(&c->weights, 0, 1, 0, count + MEANS);
-    *weights = (weft_tensor){
-        .hal = hal, .dtype = dtype, .rows = pixels, .cols = places, .ld = places, .data = c->weights.data};
-    return tensor_upload(&all, c->weights_host);
+    *seen = (weft_tensor){
+        .hal = x->hal, .dtype = x->dtype, .rows = pixels, .cols = places, .ld = places, .data = c->seen.data};
+    return tensor_upload(seen, c->seen_host);
 }
 
-/* packed += products of the rows of `images` images x: x^T weights, channel by channel, and with `joined` a 1. */
-static weft_status add_means(const capture_conv *c, const weft_tensor *x, int64_t images, const weft_tensor *weights,
-                             bool joined, double beta, weft_tensor *packed)
+/* Memory for rows of n numbers of some images, and `one` in the place of a joined bias. */
+static weft_status prepare_rows(capture_conv *c, const weft_tensor *packed, int64_t n, bool joined, double one)
 {
-    const int64_t terms = x->cols * weights->cols, n = terms + (joined ? 1 : 0);
-    const weft_tensor means = {
-        .hal = x->hal, .dtype = weights->dtype, .rows = images, .cols = n, .ld = n, .data = c->means.data};
+    double wide[CAPTURE_IMAGES];
+    float narrow[CAPTURE_IMAGES];
+    WEFT_TRY(grow(packed->hal, packed->dtype, CAPTURE_IMAGES * n, &c->rows));
+    WEFT_TRY(joined ? grow(packed->hal, packed->dtype, CAPTURE_IMAGES, &c->ones) : WEFT_OK);
+    for (int i = 0; i < CAPTURE_IMAGES; ++i) {
+        wide[i] = one;
+        narrow[i] = (float)one;
+    }
+    return joined ? tensor_upload(&c->ones, packed->dtype == WEFT_DTYPE_F64 ? (const void *)wide : narrow) : WEFT_OK;
+}
+
+/* packed = beta packed + alpha times the products of the rows of `images` images x: x^T seen, channel by channel, and
+ * with `joined` one number more. */
+static weft_status add_rows(const capture_conv *c, const weft_tensor *x, int64_t images, const weft_tensor *seen,
+                            bool joined, double alpha, double beta, weft_tensor *packed)
+{
+    const int64_t terms = x->cols * seen->cols, n = terms + (joined ? 1 : 0);
+    const weft_tensor rows = {
+        .hal = x->hal, .dtype = packed->dtype, .rows = images, .cols = n, .ld = n, .data = c->rows.data};
     if (joined) {
-        const weft_tensor row = tensor_view(&c->weights, 0, 1, weights->rows * weights->cols, images);
-        const weft_tensor ones = tensor_reshape(&row, images, 1);
-        weft_tensor last = tensor_view(&means, 0, images, terms, 1);
+        const weft_tensor ones = {
+            .hal = x->hal, .dtype = packed->dtype, .rows = images, .cols = 1, .ld = 1, .data = c->ones.data};
+        weft_tensor last = tensor_view(&rows, 0, images, terms, 1);
         WEFT_TRY(tensor_axpby(1.0, &ones, 0.0, &last));
     }
     for (int64_t i = 0; i < images; ++i) {
-        const weft_tensor image = tensor_view(x, i * weights->rows, weights->rows, 0, x->cols);
-        const weft_tensor row = tensor_view(&means, i, 1, 0, terms);
-        weft_tensor mean = tensor_reshape(&row, x->cols, weights->cols);
-        WEFT_TRY(tensor_gemm(&(tensor_product){.a = &image, .b = weights, .trans_a = true, .exact = true}, &mean));
+        const weft_tensor image = tensor_view(x, i * seen->rows, seen->rows, 0, x->cols);
+        const weft_tensor row = tensor_view(&rows, i, 1, 0, terms);
+        weft_tensor sum = tensor_reshape(&row, x->cols, seen->cols);
+        WEFT_TRY(tensor_gemm(&(tensor_product){.a = &image, .b = seen, .trans_a = true}, &sum));
     }
     return hal_gram(
-        x->hal, &(hal_gram_args){.x = tensor_mat(&means), .packed = tensor_mat(packed), .alpha = 1.0, .beta = beta});
+        x->hal, &(hal_gram_args){.x = tensor_mat(&rows), .packed = tensor_mat(packed), .alpha = alpha, .beta = beta});
 }
 
+/* Rows are sums over output pixels, and products are divided by the square of their number. */
 weft_status capture_mean_inputs(capture_conv *c, const tap_rows *rows, bool add, weft_tensor *packed)
 {
-    const int64_t pixels = rows->x->rows / rows->images, area = rows->dy->rows / rows->images;
+    const int64_t pixels = rows->x->rows / rows->images, seers = rows->dy->rows / rows->images;
+    const double area = (double)seers;
     const int64_t terms = rows->transposed ? rows->cols : rows->rows;
     const bool joined = packed->cols > hal_triangle(terms);
     int64_t most = 0;
-    weft_tensor weights;
+    weft_tensor seen;
     WEFT_TRY(images_at_a_time(c, rows, &most));
-    most = most < MEANS ? most : MEANS;
-    WEFT_TRY(grow(rows->x->hal, packed->dtype, most * (terms + 1), &c->means));
-    WEFT_TRY(weigh_pixels(c, rows->conv, rows->x->hal, packed->dtype, pixels, 1.0 / (double)area, &weights));
+    most = most < CAPTURE_IMAGES ? most : CAPTURE_IMAGES;
+    WEFT_TRY(prepare_rows(c, packed, terms + 1, joined, area));
+    WEFT_TRY(mark_pixels(c, rows->conv, rows->x, pixels, &seen));
     for (int64_t first = 0; first < rows->images; first += most) {
         const int64_t images = rows->images - first < most ? rows->images - first : most;
         weft_tensor x;
         WEFT_TRY(take_images(c, rows, first, images, &x));
-        WEFT_TRY(add_means(c, &x, images, &weights, joined, add || first > 0 ? 1.0 : 0.0, packed));
+        WEFT_TRY(add_rows(c, &x, images, &seen, joined, 1.0 / (area * area), add || first > 0 ? 1.0 : 0.0, packed));
     }
     return WEFT_OK;
 }
@@ -214,13 +235,13 @@ weft_status capture_mean_inputs(capture_conv *c, const tap_rows *rows, bool add,
 weft_status capture_sum_outputs(capture_conv *c, const tap_rows *rows, bool add, weft_tensor *packed)
 {
     const int64_t area = rows->dy->rows / rows->images;
-    weft_tensor weights;
-    WEFT_TRY(grow(rows->dy->hal, packed->dtype, MEANS * rows->dy->cols, &c->means));
-    WEFT_TRY(weigh_pixels(c, NULL, rows->dy->hal, packed->dtype, area, 1.0, &weights));
-    for (int64_t first = 0; first < rows->images; first += MEANS) {
-        const int64_t images = rows->images - first < MEANS ? rows->images - first : MEANS;
+    weft_tensor seen;
+    WEFT_TRY(prepare_rows(c, packed, rows->dy->cols, false, 0.0));
+    WEFT_TRY(mark_pixels(c, NULL, rows->dy, area, &seen));
+    for (int64_t first = 0; first < rows->images; first += CAPTURE_IMAGES) {
+        const int64_t left = rows->images - first, images = left < CAPTURE_IMAGES ? left : CAPTURE_IMAGES;
         const weft_tensor dy = tensor_view(rows->dy, first * area, images * area, 0, rows->dy->cols);
-        WEFT_TRY(add_means(c, &dy, images, &weights, false, add || first > 0 ? 1.0 : 0.0, packed));
+        WEFT_TRY(add_rows(c, &dy, images, &seen, false, 1.0, add || first > 0 ? 1.0 : 0.0, packed));
     }
     return WEFT_OK;
 }

@@ -10,9 +10,10 @@
  * A bias is one more column, with a 1 behind every patch. Patches are never stored. A norm is applied to some images at
  * a time in scratch memory, to the bits that the convolution sees.
  *
- * capture_means makes the rows of the form `reduce` instead: the mean of an image's patches, and the sum of its output
- * gradients. The mean is a product: pixel p of the image counts for place k of the kernel if some output pixel sees it
- * there, which m[p, k] = 1 or 0 says, so means = m^T x / (output pixels), 2 places * pixels * in operations an image.
+ * The form `reduce` has one row for each image: the mean of its patches (capture_mean_inputs), and the sum of its
+ * output gradients (capture_sum_outputs). The mean is a product: seen[p, k] = 1 says that some output pixel sees pixel
+ * p at place k of the kernel, and x^T seen / (output pixels) is the mean, for 2 places * pixels * in operations an
+ * image.
  *
  * With n columns a factor costs n^2 operations for each output pixel, more than the convolution itself where n is
  * larger than 4 times its outputs. Therefore a part of the output pixels may stand for all: the same ones in each
@@ -37,9 +38,10 @@ typedef struct capture_conv {
     weft_tensor normed;  /* [1, bytes] uint8 */
     weft_tensor index;   /* [rows, 1] int32: patches that count */
     int32_t *index_host; /* [rows] */
-    weft_tensor weights; /* [1, elements] what the pixels of an image count for its row */
-    void *weights_host;  /* [elements] */
-    weft_tensor means;   /* [1, elements] rows of some images */
+    weft_tensor seen;    /* [1, bytes] uint8: which pixels of an image its row sums up */
+    void *seen_host;     /* [bytes] */
+    weft_tensor rows;    /* [1, elements] rows of some images */
+    weft_tensor ones;    /* [1, images] the last number of each row */
 } capture_conv;
 
 void capture_conv_destroy(capture_conv *scratch);

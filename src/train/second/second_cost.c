@@ -10,8 +10,8 @@
 /* Bytes that pass through memory for each element: of a turned gradient (copied, multiplied with the direction and
  * written back), and of a factor (averaged, and read for its trace). */
 enum { TURN_BYTES = 64, FACTOR_BYTES = 24 };
-/* Copies of a rank's state in memory while a checkpoint is written: its own, and on rank 0 that of the rank whose file is
- * written (train/checkpoint/keeper_state.c). */
+/* Copies of a rank's state in memory while a checkpoint is written: its own, and on rank 0 that of the rank whose file
+ * is written (train/checkpoint/keeper_state.c). */
 enum { COPIES = 2 };
 /* Operations on small matrices: of a turned layer, an inversion, and a chunk of rows. */
 enum { TURN_CALLS = 8, INVERSION_CALLS = 4, LOOK_CALLS = 4 };

@@ -25,7 +25,8 @@ enum {
     LEAST = 32,         /* rows from which the library is asked */
     OWN_CHOLESKY = 128, /* rows of float32 up to which a Cholesky factor never asks it */
     LARGE = 512,        /* rows from which one matrix keeps all threads busy */
-    /* The library's code and buffers that a process holds once it has called it: 9 to 12 MB were measured of OpenBLAS. */
+    /* The library's code and buffers, which a process holds once it has called it: 9 to 12 MB were measured of
+     * OpenBLAS. */
     LIBRARY_BYTES = 10 << 20
 };
 
