@@ -156,7 +156,8 @@ static weft_status linear_unit_backward(dense_model *model, unit_gradients *g, c
     if (model->images == 0) {
         WEFT_TRY(zero_gradients(model, g->d));
     } else {
-        WEFT_TRY(linear_weight_gradient(&g->d->linear, pass, &(linear_rows){.x = &g->x}, &g->dy, false));
+        WEFT_TRY(linear_weight_gradient(&g->d->linear, pass, &(linear_rows){.x = &g->x, .images = model->images},
+                                        &g->dy, false));
         WEFT_TRY(linear_bias_gradient(&g->d->linear, &g->dy, false));
     }
     WEFT_TRY(linear_ready(&g->d->linear, pass));

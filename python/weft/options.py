@@ -85,9 +85,10 @@ class TrainOptions(TypedDict, total=False):
         accuracy, macro-F1, top-5 accuracy, or area under the ROC curve (of more than two classes the mean over each
         against the others); of targets that are numbers the root mean square error, mean absolute error, pinball
         loss, Poisson deviance, NDCG of groups, R2; auto follows the loss
-    optimizer: one of adam, sgd, lars, adamw; default adam
+    optimizer: one of adam, sgd, lars, adamw, adadelta; default adam
         optimiser; lars scales the rate of each weight matrix that decays, for large batches; adamw is adam whose
-        --weight-decay shrinks the weights themselves and stays out of the gradient
+        --weight-decay shrinks the weights themselves and stays out of the gradient; adadelta scales each step by
+        earlier ones: --lr 1 is its own length
     lr: auto; 0 to 1000000; default 0.01
         learning rate; auto: that at which the loss falls by the largest share a step in a short training whose rate
         grows (docs/howto-tune.md)
@@ -127,6 +128,10 @@ class TrainOptions(TypedDict, total=False):
     precondition_solve: one of eigen, inverse; default eigen
         --precondition kfac: eigen = damps the product of both sides exactly; inverse = damps each side, for half the
         work of a step and a fifth of that of an inversion
+    precondition_form: one of expand, reduce; default expand
+        rows that share weights, the pixels of an image or the words of a text: expand = each is a row of the
+        covariances; reduce = an image or text is one row, the mean of its inputs and the sum of its gradients, which
+        costs less
     precondition_place: default auto
         ranks that invert covariances and turn gradients: everywhere = each rank all of them; comm-opt = one rank
         inverts a covariance and sends the inverse to all, which turn all gradients; mem-opt = one rank inverts, keeps
@@ -135,7 +140,8 @@ class TrainOptions(TypedDict, total=False):
         results are the same to the bit
     precondition_clip: 0 to 1000000000; default 0.1
         the step shrinks where lr^2 times the product of step and gradient is above X; 0 = never; graph attention:
-        0.01; images: 0.001 for kfac and 0.0001 for input where the network has norms, else 0.00003
+        0.01; images: 0.001 for kfac and 0.0001 for input where the network has norms, else 0.00003, and 0 with adam,
+        adamw and adadelta, whose steps have a length of their own
     precondition_decay: 0 to 0.9999; default 0.5
         share of the old covariance in the running average, which begins with the first one; images: 0.95
     muon_lr: 0 to 1000000; default 0.02
@@ -727,6 +733,7 @@ class TrainOptions(TypedDict, total=False):
     precondition_factors: int
     precondition_interval: int
     precondition_solve: str
+    precondition_form: str
     precondition_place: str
     precondition_clip: float
     precondition_decay: float

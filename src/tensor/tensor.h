@@ -199,6 +199,8 @@ weft_status tensor_accuracy(const weft_tensor *x, const int32_t *label, const ui
  * without momentum. */
 weft_status tensor_adam(const hal_adam_args *step, weft_tensor *w, const weft_tensor *g, weft_tensor *m,
                         weft_tensor *v);
+weft_status tensor_adadelta(const hal_adadelta_args *step, weft_tensor *w, const weft_tensor *g, weft_tensor *squares,
+                            weft_tensor *moves);
 weft_status tensor_sgd(const hal_sgd_args *step, weft_tensor *w, const weft_tensor *g, weft_tensor *velocity);
 /* norms: [1, 2] float64, sums of squares of w and g; NULL: their ratio is 1. */
 weft_status tensor_lars(const hal_lars_args *step, weft_tensor *w, const weft_tensor *g, weft_tensor *velocity,

@@ -245,6 +245,21 @@ weft_status tensor_adam(const hal_adam_args *step, weft_tensor *w, const weft_te
     return hal_adam(w->hal, &args);
 }
 
+weft_status tensor_adadelta(const hal_adadelta_args *step, weft_tensor *w, const weft_tensor *g, weft_tensor *squares,
+                            weft_tensor *moves)
+{
+    WEFT_TRY(tensor_check_vector("adadelta", "w", w, 1, w->cols, w));
+    WEFT_TRY(tensor_check_same("adadelta", "g", g, w));
+    WEFT_TRY(tensor_check_same("adadelta", "squares", squares, w));
+    WEFT_TRY(tensor_check_same("adadelta", "moves", moves, w));
+    hal_adadelta_args args = *step;
+    args.w = tensor_mat(w);
+    args.g = tensor_mat(g);
+    args.squares = tensor_mat(squares);
+    args.moves = tensor_mat(moves);
+    return hal_adadelta(w->hal, &args);
+}
+
 weft_status tensor_sgd(const hal_sgd_args *step, weft_tensor *w, const weft_tensor *g, weft_tensor *velocity)
 {
     WEFT_TRY(tensor_check_vector("sgd", "w", w, 1, w->cols, w));

@@ -6,11 +6,14 @@
 
 #include "base/alloc.h"
 
+/* adadelta: PyTorch's defaults. */
+#define ADADELTA_DECAY   0.9
+#define ADADELTA_EPSILON 1e-6
 enum { SHARED_FROM = 1 << 16 }; /* elements: see train/optimizer.h */
 
 /* ---- rules --------------------------------------------------------------------------------------------------- */
 
-static int adam_slots(const optimizer_options *options)
+static int two_slots(const optimizer_options *options)
 {
     (void)options;
     return 2;
@@ -36,6 +39,14 @@ static weft_status adamw_update(const optimizer_options *o, optimizer_run *run)
         WEFT_TRY(tensor_axpby(1.0 - run->lr * run->weight_decay, &run->w, 0.0, &run->w));
     }
     return adam_update(o, &without);
+}
+
+static weft_status adadelta_update(const optimizer_options *o, optimizer_run *run)
+{
+    (void)o;
+    const hal_adadelta_args adadelta = {
+        .lr = run->lr, .decay = ADADELTA_DECAY, .epsilon = ADADELTA_EPSILON, .weight_decay = run->weight_decay};
+    return tensor_adadelta(&adadelta, &run->w, &run->g, &run->slot[0], &run->slot[1]);
 }
 
 static int momentum_slots(const optimizer_options *options)
@@ -73,10 +84,13 @@ static weft_status lars_update(const optimizer_options *o, optimizer_run *run)
 }
 
 static const optimizer_rule rules[] = {
-    [OPTIMIZER_ADAM] = {.name = "adam", .slots = adam_slots, .update = adam_update, .second_moments = 1},
+    [OPTIMIZER_ADAM] =
+        {.name = "adam", .rescales = true, .slots = two_slots, .update = adam_update, .second_moments = 1},
     [OPTIMIZER_SGD] = {.name = "sgd", .slots = momentum_slots, .update = sgd_update},
     [OPTIMIZER_LARS] = {.name = "lars", .by_block = true, .slots = momentum_slots, .update = lars_update},
-    [OPTIMIZER_ADAMW] = {.name = "adamw", .slots = adam_slots, .update = adamw_update, .second_moments = 1},
+    [OPTIMIZER_ADAMW] =
+        {.name = "adamw", .rescales = true, .slots = two_slots, .update = adamw_update, .second_moments = 1},
+    [OPTIMIZER_ADADELTA] = {.name = "adadelta", .rescales = true, .slots = two_slots, .update = adadelta_update},
 };
 
 const optimizer_rule *optimizer_rule_of(optimizer_kind kind)

@@ -14,6 +14,7 @@
  *
  *   D. Kingma, J. Ba: Adam: a method for stochastic optimization. ICLR 2015, arXiv 1412.6980.
  *   I. Loshchilov, F. Hutter: Decoupled weight decay regularization. ICLR 2019, arXiv 1711.05101 (AdamW).
+ *   M. Zeiler: ADADELTA: an adaptive learning rate method. 2012, arXiv 1212.5701.
  *   Y. Nesterov's momentum as I. Sutskever et al. write it, ICML 2013; in the form of torch.optim.SGD.
  *   Y. You, I. Gitman, B. Ginsburg: Large batch training of convolutional networks. 2017, arXiv 1708.03888 (LARS).
  *   X. Jia et al.: Highly scalable deep learning training system with mixed-precision. 2018, arXiv 1807.11205: without
@@ -28,7 +29,8 @@
     X(OPTIMIZER_ADAM, "adam")                                                                                          \
     X(OPTIMIZER_SGD, "sgd")                                                                                            \
     X(OPTIMIZER_LARS, "lars")                                                                                          \
-    X(OPTIMIZER_ADAMW, "adamw")
+    X(OPTIMIZER_ADAMW, "adamw")                                                                                        \
+    X(OPTIMIZER_ADADELTA, "adadelta")
 typedef enum optimizer_kind { OPTIMIZER_KINDS(CHOICE_VALUE) } optimizer_kind;
 
 typedef struct optimizer_options {
@@ -64,6 +66,7 @@ typedef struct optimizer_run {
 typedef struct optimizer_rule {
     const char *name;                               /* as --optimizer spells it */
     bool by_block;                                  /* a run is one whole block, measured before */
+    bool rescales;                                  /* steps have a length of their own, whatever the gradient's is */
     int (*slots)(const optimizer_options *options); /* how many it uses: zeroed when a run of training begins */
     weft_status (*update)(const optimizer_options *options, optimizer_run *run);
     int second_moments; /* slot of the second moments, whose root divides an update; 0: the rule has none */

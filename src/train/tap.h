@@ -47,6 +47,8 @@ typedef struct tap_rows {
     const hal_conv_shape *conv;
     /* Convolutions: the batch norm that x passes on its way into the convolution (hal_conv_norm); NULL: none. */
     const hal_conv_norm *norm;
+    /* Images of a convolution, or images or texts of which x and dy hold equally many rows each; 0: rows stand
+     * alone. */
     int64_t images;
 } tap_rows;
 

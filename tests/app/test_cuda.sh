@@ -62,8 +62,9 @@ wait
 pair input "${graph[@]}" --model sage --precondition input & # second order: inverses, eigenvectors, products of matrices
 pair kfac "${graph[@]}" --model gin --precondition kfac &
 pair muon "${images[@]/small.net/three.net}" --precondition muon &
+pair reduce "${images[@]}" --precondition kfac --precondition-form reduce --optimizer adadelta --lr 0.1 &
 wait
-for name in sage gcn gat max image input kfac muon; do
+for name in sage gcn gat max image input kfac muon reduce; do
     [ -e $name-ref/summary.json ] || fail "$name: $(cat $name-cuda.err $name-ref.err)"
     same $name-cuda $name-ref
 done

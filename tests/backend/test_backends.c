@@ -416,6 +416,22 @@ static void case_adam(env *e)
     operand_compare(e, &v, 8.0);
 }
 
+static void case_adadelta(env *e)
+{
+    int64_t n = e->m * e->n;
+    operand w = operand_vector(e, n, UNIT);
+    operand g = operand_vector(e, n, UNIT);
+    operand squares = operand_vector(e, n, POSITIVE);
+    operand moves = operand_vector(e, n, POSITIVE);
+    for (int step = 1; step <= 3; ++step) {
+        RUN(e, adadelta, .w = ROW(w), .g = ROW(g), .squares = ROW(squares), .moves = ROW(moves), .lr = 0.1,
+            .decay = 0.9, .epsilon = 1e-6, .weight_decay = 5e-4);
+    }
+    operand_compare(e, &w, 32.0);
+    operand_compare(e, &squares, 8.0);
+    operand_compare(e, &moves, 32.0);
+}
+
 static void case_sgd(env *e)
 {
     int64_t n = e->m * e->n;
@@ -542,6 +558,7 @@ static const struct test_case {
     {"bce_logits", case_bce_logits, WHOLE, HAL_OP_bce_logits},
     {"accuracy", case_accuracy, WHOLE, HAL_OP_accuracy},
     {"adam", case_adam, WHOLE, HAL_OP_adam},
+    {"adadelta", case_adadelta, WHOLE, HAL_OP_adadelta},
     {"sgd", case_sgd, WHOLE, HAL_OP_sgd},
     {"conv", case_conv, VALUE, HAL_OP_conv_forward},
     {"pool", case_pool, VALUE, HAL_OP_pool_forward},

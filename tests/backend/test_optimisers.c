@@ -109,6 +109,67 @@ static void test_adam(void **state)
     on_backends(adam_sums);
 }
 
+/* The running means as sums over all steps so far, not as recurrences. */
+static void adadelta_sums(weft_hal *backend, weft_dtype dtype, double tolerance)
+{
+    enum { STEPS = 8 };
+    double w, device_g, squares, moves;
+    double seen[STEPS], taken[STEPS];
+    double wanted = 1.0;
+    store(&w, dtype, wanted);
+    store(&squares, dtype, 0.0);
+    store(&moves, dtype, 0.0);
+    for (int t = 0; t < STEPS; ++t) {
+        double of_gradients = 0.0, of_steps = 0.0;
+        store(&device_g, dtype, sin(1.7 * (t + 1)));
+        ASSERT_OK(hal_adadelta(backend, &(hal_adadelta_args){.w = one(&w, dtype),
+                                                             .g = one(&device_g, dtype),
+                                                             .squares = one(&squares, dtype),
+                                                             .moves = one(&moves, dtype),
+                                                             .lr = 0.7,
+                                                             .decay = 0.8,
+                                                             .epsilon = 1e-3,
+                                                             .weight_decay = 0.1}));
+        seen[t] = sin(1.7 * (t + 1)) + 0.1 * wanted;
+        for (int i = 0; i <= t; ++i) {
+            of_gradients += 0.2 * pow(0.8, t - i) * seen[i] * seen[i];
+            of_steps += i < t ? 0.2 * pow(0.8, t - 1 - i) * taken[i] * taken[i] : 0.0;
+        }
+        taken[t] = seen[t] * sqrt(of_steps + 1e-3) / sqrt(of_gradients + 1e-3);
+        wanted -= 0.7 * taken[t];
+        ASSERT_NEAR(load(&w, dtype), wanted, tolerance * 8.0);
+    }
+}
+
+/* Three steps of torch.optim.Adadelta (PyTorch 2.13, float64) from 1 along 0.5, -0.25 and 0.125, with its defaults. */
+static void adadelta_of_pytorch(weft_hal *backend, weft_dtype dtype, double tolerance)
+{
+    static const double gradient[3] = {0.5, -0.25, 0.125};
+    static const double wanted[3] = {0.9968377855834876, 0.9989228726112789, 0.9977698243328964};
+    double w, g, squares, moves;
+    store(&w, dtype, 1.0);
+    store(&squares, dtype, 0.0);
+    store(&moves, dtype, 0.0);
+    for (int t = 0; t < 3; ++t) {
+        store(&g, dtype, gradient[t]);
+        ASSERT_OK(hal_adadelta(backend, &(hal_adadelta_args){.w = one(&w, dtype),
+                                                             .g = one(&g, dtype),
+                                                             .squares = one(&squares, dtype),
+                                                             .moves = one(&moves, dtype),
+                                                             .lr = 1.0,
+                                                             .decay = 0.9,
+                                                             .epsilon = 1e-6}));
+        ASSERT_NEAR(load(&w, dtype), wanted[t], tolerance);
+    }
+}
+
+static void test_adadelta(void **state)
+{
+    (void)state;
+    on_backends(adadelta_sums);
+    on_backends(adadelta_of_pytorch);
+}
+
 /* Momentum on a constant gradient: buffers are geometric sums. */
 static void sgd_momentum(weft_hal *backend, weft_dtype dtype, double tolerance)
 {
@@ -227,7 +288,7 @@ static void test_lars(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_adam), cmocka_unit_test(test_sgd),
-                                       cmocka_unit_test(test_lars)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_adam), cmocka_unit_test(test_adadelta),
+                                       cmocka_unit_test(test_sgd), cmocka_unit_test(test_lars)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

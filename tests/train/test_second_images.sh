@@ -1,7 +1,7 @@
 #!/bin/bash
 # --precondition on images: P ranks and micro-batches train as one rank and one batch do, by eigenvectors, by inverses
 # and by inputs; a training that stopped between two inversions goes on to the bit; bfloat16 follows float32; kfac learns
-# faster than the same run without it; what has no meaning is refused.
+# faster than the same run without it; an optimiser that rescales gradients has no clip; what has no meaning is refused.
 # needs: mpirun
 # timeout: 120
 # trees: release
@@ -25,7 +25,7 @@ train() {
 }
 
 methods=("precondition=kfac precondition-clip=1e-3" "precondition=kfac precondition-solve=inverse precondition-damping=absolute:0.003"
-    "precondition=input precondition-place=mem-opt")
+    "precondition=input precondition-place=mem-opt precondition-form=reduce")
 for m in "${!methods[@]}"; do # an inversion of step 6 acts in step 8, and the next factors are of step 9
     options="${methods[m]} precondition-factors=3 precondition-interval=6"
     row "one-$m" jobs-1 "$options"
@@ -38,6 +38,7 @@ for m in "${!methods[@]}"; do # an inversion of step 6 acts in step 8, and the n
 done
 row bf16-1 jobs-1 "${methods[1]} precondition-factors=3 precondition-interval=6 precision=bf16"
 row plain jobs-1 epochs=3
+row rescaled jobs-1 optimizer=adadelta lr=0.1 precondition=kfac
 for p in 1 2 4; do
     train $p jobs-$p
 done
@@ -56,6 +57,8 @@ for other in sorted(glob.glob("ranks-*") + glob.glob("parts-*") + ["bf16-1"]):
     one, many = epochs("one-" + other.split("-")[1]), epochs(other)
     far = max(abs(a["loss"] - b["loss"]) for a, b in zip(one, many))
     assert len(one) == len(many) == 3 and far < (1e-2 if other == "bf16-1" else 1e-3), (other, far)
+rescaled = epochs("rescaled")
+assert rescaled[2]["loss"] < 0.9 * rescaled[0]["loss"] and all(epoch["second_clip"] == 1 for epoch in rescaled), rescaled
 kfac, plain = epochs("one-0"), epochs("plain")
 assert kfac[2]["loss"] < 0.9 * plain[2]["loss"], (kfac[2]["loss"], plain[2]["loss"])
 assert 0 < kfac[0]["second_clip"] <= 1 and kfac[0]["second_damping"] == 1 and kfac[0]["second_refused"] == 0
@@ -67,7 +70,9 @@ refuse() {
         fail "accepted: ${*:2}"
     grep -q -- "$1" refused.out || fail "${*:2}: $(cat refused.out)"
 }
-refuse "replicas differ" --precondition kfac --sync shadow
+for mode in shadow asp divide-shuffle; do
+    refuse "replicas differ" --precondition kfac --sync $mode
+done
 refuse "absolute:" --precondition kfac --precondition-damping absolute:-1
 refuse "not a multiple" --precondition input --precondition-factors 4 --precondition-interval 6
 echo "second order on images: ok"

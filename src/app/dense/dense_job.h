@@ -29,6 +29,7 @@ typedef struct dense_job {
     image_use used;              /* of the set, by models before this one */
     char moments[DENSE_MOMENTS]; /* --image-moments auto of these images, once it was decided; "": not yet */
     network net;
+    uint64_t process; /* resident bytes before the plan of second order measures rates */
     augment augment;
     batch_deal deal;             /* shards of the ranks; no ranks: there are none */
     batch_plan batches;          /* of training */

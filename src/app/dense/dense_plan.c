@@ -6,6 +6,7 @@
 #include "app/workload/precision.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "train/second/capture_conv.h"
 
 static void add_size(dense_job *job, const batch_plan *batches, batch_turn turn, const app_context *context)
 {
@@ -130,6 +131,11 @@ static weft_status plan_second(workload *work)
     if (status == WEFT_OK) {
         status = second_outlook_make(context, &outline.interface, &among, UINT64_MAX, &work->second);
     }
+    bool normed = false;
+    for (int i = 0; i < job->net.layers; ++i) {
+        normed = normed || job->net.layer[i].kind == NET_NORM;
+    }
+    work->second.beside.scratch += normed && work->second.beside.scratch > 0 ? CAPTURE_NORMED_BYTES : 0;
     dense_model_destroy(&outline);
     return status;
 }
@@ -159,19 +165,21 @@ static weft_status plan_memory(workload *work)
     scratch = scratch > kept.sync_device.scratch ? scratch : kept.sync_device.scratch;
     memory_plan *memory = &work->memory;
     *memory = (memory_plan){.cure = "use more ranks or a smaller batch (--batch-size)"};
-    memory_plan_add(memory, job->set->words > 0 ? "process and texts" : "process and images", clock_rss_bytes());
+    memory_plan_add(memory, job->set->words > 0 ? "process and texts" : "process and images", job->process);
     memory_plan_add(memory, "libraries", library_bytes(context->hal));
     memory_plan_add(memory, "batches", batches);
     memory_plan_add(memory, "activations and their gradients", (uint64_t)arena);
     memory_plan_add(memory, "parameters and optimiser", kept.parameters.kept);
-    memory_plan_add(memory, "checkpoint or first weights, for a while", train_memory_passing(&kept.parameters));
+    memory_plan_add(memory, "checkpoint or first weights, for a while",
+                    train_memory_passing(&kept.parameters) + work->second.beside.checkpoint);
     memory_plan_add(memory, "synchronisation", kept.sync);
     if (work->second.bytes > 0) {
         memory_plan_add(memory, "second order", work->second.bytes);
+        memory_plan_add(memory, "scratch of second order", work->second.beside.scratch);
     }
     memory_plan_sum(memory);
-    memory->device =
-        batches + (uint64_t)arena + kept.parameters.kept + kept.sync_device.kept + work->second.bytes + scratch;
+    memory->device = batches + (uint64_t)arena + kept.parameters.kept + kept.sync_device.kept + work->second.bytes +
+                     work->second.beside.scratch + scratch;
     memory->beside = memory->peak - (uint64_t)arena;
     memory_plan_add(memory, "scratch of operations", scratch);
     return memory_plan_check(context, memory, option_size(context->options, OPT_MEMORY_LIMIT));
@@ -208,6 +216,7 @@ weft_status dense_plan(workload *work, const char *folder, int64_t outputs)
                                                 : batch_order_share(set->count[IMAGE_TRAIN], set->count[IMAGE_TRAIN], 0,
                                                                     comm_size(context->comm), comm_rank(context->comm))
                                                       .count;
+    job->process = clock_rss_bytes();
     WEFT_TRY(outputs == 0 ? plan_second(work) : WEFT_OK);
     return plan_memory(work);
 }

@@ -217,18 +217,19 @@ memory_plan gnn_memory_plan(const gnn_memory_facts *f)
     const uint64_t building =
         edges + larger(search_bytes(f, f->edges), matrix + cut + search_bytes(f, copied_edges(f)));
     const uint64_t kept = f->keeps ? edges : 0;
-    const uint64_t passing = train_memory_passing(&f->training.parameters);
+    const uint64_t passing = train_memory_passing(&f->training.parameters) + f->training.beside.checkpoint;
     const bool seen = f->hal != NULL && hal_host_visible(f->hal); /* answers are read where the model leaves them */
     const uint64_t results = 4 * (uint64_t)plan->n_owned * (seen ? 1 : (uint64_t)plan->config.outputs + 1);
     const uint64_t training = kept + matrix + plan->host_feature_bytes + plan->feature_bytes + plan->activation_bytes +
-                              f->training.parameters.kept + f->training.second + communication +
-                              max3(plan->setup_bytes, results, passing) + local * 24;
+                              f->training.parameters.kept + f->training.second + f->training.beside.scratch +
+                              communication + max3(plan->setup_bytes, results, passing) + local * 24;
     /* Features are read into the host's memory before they are a device's; what messages pass through stands on both
      * sides. */
     const uint64_t scratch =
         larger(f->hal != NULL ? gnn_plan_scratch(plan, f->hal, f->edges) : 0, f->training.sync_device.scratch);
     const uint64_t device = matrix + plan->feature_bytes + plan->activation_bytes + f->training.parameters.kept + halo +
-                            f->training.second + f->training.sync_device.kept + plan->setup_bytes + scratch;
+                            f->training.second + f->training.beside.scratch + f->training.sync_device.kept +
+                            plan->setup_bytes + scratch;
     const uint64_t beside = kept + plan->host_feature_bytes + plan->feature_bytes + f->training.parameters.kept +
                             communication + results + local * 24;
     memory_plan memory = {
@@ -253,6 +254,7 @@ memory_plan gnn_memory_plan(const gnn_memory_facts *f)
     memory_plan_add(&memory, "parameters and optimiser", f->training.parameters.kept);
     if (f->training.second > 0) {
         memory_plan_add(&memory, "second order", f->training.second);
+        memory_plan_add(&memory, "scratch of second order", f->training.beside.scratch);
     }
     memory_plan_add(&memory, "checkpoint or first weights, for a while", passing);
     memory_plan_add(&memory, "communication buffers", communication);

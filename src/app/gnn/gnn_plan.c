@@ -116,6 +116,7 @@ static memory_plan plan_memory(const workload *work, const gnn_config *config, i
     facts.smooths = work->smooths;
     facts.training = memory_plan_training(context, !work->trained, gnn_workload.shards, ranks, &parameters);
     facts.training.second = work->second.bytes;
+    facts.training.beside = work->second.beside;
     memory_plan memory = gnn_memory_plan(&facts);
     if (((const gnn_job *)work->self)->predicts_links) {
         gnn_links_add_memory(work, &memory);

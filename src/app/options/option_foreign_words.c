@@ -186,8 +186,8 @@ const option_foreign_value app_foreign_values[] = {
      "there is no such score: acc (of one class a row it is micro-F1), f1 (macro), top5, rocauc, of links mrr and "
      "hits; "
      "predictions.npy of the run has what others are made of"},
-    {OPT_OPTIMIZER, "adamax,nadam,radam,rmsprop,adagrad,adadelta,lamb,lbfgs,muon,sophia,lion",
-     "there is no such optimiser: adam, adamw, sgd (--momentum, --nesterov) and lars"},
+    {OPT_OPTIMIZER, "adamax,nadam,radam,rmsprop,adagrad,lamb,lbfgs,muon,sophia,lion",
+     "there is no such optimiser: adam, adamw, adadelta, sgd (--momentum, --nesterov) and lars"},
     {OPT_SCHEDULE, "onecycle,one-cycle,cyclic,cosine-restarts,warm-restarts,noam",
      "there is no such schedule: constant, step, cosine, linear, exp, poly and plateau, behind --warmup N epochs"},
     {OPT_BACKEND, "gpu,nvidia", "GPUs are --backend cuda, in a build with WEFT_CUDA (weft info build)"},

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "app/setup/second_setup.h"
 #include "train/train_options.def"
@@ -101,9 +102,17 @@ weft_status second_outlook_make(const app_context *context, const train_model *o
         WEFT_TRY(second_setup_options(context->options, outline, &options));
         mark_taken(&options, outlook);
     }
-    return options.kind == SECOND_NONE
-               ? WEFT_OK
-               : comm_agree(context->comm, second_plan_bytes(outline, &options, job, context->hal, &outlook->bytes));
+    if (options.kind == SECOND_NONE) {
+        return WEFT_OK;
+    }
+    weft_status status = second_plan_bytes(outline, &options, job, context->hal, &outlook->bytes);
+    if (status == WEFT_OK) {
+        status = second_plan_beside(outline, &options, job, context->hal, &outlook->beside);
+    }
+    if (strcmp(option_text(o, OPT_CHECKPOINT_EVERY), "0") == 0) {
+        outlook->beside.checkpoint = 0;
+    }
+    return comm_agree(context->comm, status);
 }
 
 void second_outlook_print(const second_outlook *outlook, FILE *out)

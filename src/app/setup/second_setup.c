@@ -11,10 +11,12 @@
 
 /* First steps of a full batch, which all update and invert. In the first epoch of batches every update inverts. */
 enum { EARLY_STEPS = 10 };
-/* --precondition-clip of kfac on images, with norms and without; `input` has a tenth with norms (docs/accuracy.md). */
+/* --precondition-clip of kfac on images, with norms and without; `input` has a tenth with norms (docs/accuracy.md). The
+ * clip bounds lr times the turned gradient, which is no step of an optimiser that rescales gradients. */
 #define CLIP_NORMED       "1e-3"
 #define CLIP_NORMED_INPUT "1e-4"
 #define CLIP              "3e-5"
+#define CLIP_RESCALED     "0"
 /* --precondition auto steps back above this share of the rest of a step: measured, second order takes half as many
  * epochs or fewer where auto chooses it (docs/recipes.md), so it pays up to twice the seconds of an epoch. Below so
  * many seconds a step it is left alone. */
@@ -82,7 +84,8 @@ weft_status second_setup_decide(weft_options *options, bool pays)
 static weft_status decide_factors_of_images(weft_options *options, bool normed)
 {
     const bool input = option_choice(options, OPT_PRECONDITION) == SECOND_INPUT;
-    const char *clip = !normed ? CLIP : input ? CLIP_NORMED_INPUT : CLIP_NORMED;
+    const bool rescales = optimizer_rule_of(option_choice(options, OPT_OPTIMIZER))->rescales;
+    const char *clip = rescales ? CLIP_RESCALED : !normed ? CLIP : input ? CLIP_NORMED_INPUT : CLIP_NORMED;
     const int64_t interval = option_int(options, OPT_PRECONDITION_INTERVAL);
     const bool asked = option_is_set(options, OPT_PRECONDITION_INTERVAL) && interval % 10 != 0;
     const int64_t factors = option_is_set(options, OPT_PRECONDITION_FACTORS)
@@ -182,6 +185,7 @@ weft_status second_setup_options(const weft_options *o, const train_model *model
                                 .overhead_seconds = OVERHEAD_SECONDS,
                                 .early_every = 1,
                                 .solve = option_choice(o, OPT_PRECONDITION_SOLVE),
+                                .form = option_choice(o, OPT_PRECONDITION_FORM),
                                 .muon = read_muon(o, model)};
     assert(options->kind != SECOND_AUTO);
     WEFT_TRY(read_damping(option_text(o, OPT_PRECONDITION_DAMPING), options));

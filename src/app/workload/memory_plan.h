@@ -7,6 +7,7 @@
 #include "app/setup/context.h"
 #include "app/setup/sync_setup.h"
 #include "train/memory.h"
+#include "train/second/second_cost.h"
 
 enum { MEMORY_ROWS = 16 };
 
@@ -56,7 +57,9 @@ weft_status memory_plan_fits_device(const app_context *context, const memory_pla
 typedef struct memory_training {
     train_memory parameters;
     uint64_t sync;
-    uint64_t second; /* of --precondition, set by the workload (app/setup/second_outlook.h) */
+    /* Of --precondition, and what it takes beside, set by the workload (app/setup/second_outlook.h). */
+    uint64_t second;
+    second_beside beside;
     sync_device_need sync_device;
 } memory_training;
 

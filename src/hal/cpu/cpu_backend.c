@@ -126,6 +126,22 @@ static weft_status cpu_copy(weft_hal *hal, void *device_to, const void *device_f
     return WEFT_OK;
 }
 
+/* Of the operations of second order, which take as much as large matrices; others take little, or their own part of the
+ * process. */
+static uint64_t cpu_scratch(const weft_hal *hal, const hal_scratch_shape *shape)
+{
+    switch (shape->op) {
+    case HAL_OP_gram:
+    case HAL_OP_patch_gram:
+        return cpu_gram_scratch(hal, shape->rows, shape->cols, shape->op == HAL_OP_patch_gram);
+    case HAL_OP_potrf:
+    case HAL_OP_syevd:
+        return cpu_factor_scratch(shape->op, shape->dtype, shape->cols);
+    default:
+        return 0;
+    }
+}
+
 void cpu_mem_ops(hal_mem_ops *ops)
 {
     ref_mem_ops(ops);
@@ -133,6 +149,7 @@ void cpu_mem_ops(hal_mem_ops *ops)
     ops->download = cpu_copy;
     ops->copy = cpu_copy;
     ops->zero = cpu_zero;
+    ops->scratch = cpu_scratch;
 }
 
 /* ---- operations: what has a version here, the rest on ref -------------------------------------------------------- */

@@ -103,6 +103,12 @@ void cpu_pack_ops(hal_ops *ops);
 
 /* Sets slots that take every type themselves: factorisations of float32 and float64. */
 void cpu_factor_ops(hal_ops *ops);
+/* Scratch memory [bytes] of a factorisation of one matrix of n rows; with the library's own code and buffers where it
+ * is asked. */
+uint64_t cpu_factor_scratch(hal_op op, weft_dtype dtype, int64_t n);
+/* Scratch memory [bytes] of gram and patch_gram, of so many rows of float32; makes: of patches, or of some of the
+ * rows. */
+uint64_t cpu_gram_scratch(const weft_hal *hal, int64_t rows, int64_t n, bool makes);
 /* Sets slots of gram and patch_gram for rows of float32 and bfloat16, and of histogram. */
 void cpu_gram_ops(hal_ops *ops);
 void cpu_histogram_op(hal_ops *ops);

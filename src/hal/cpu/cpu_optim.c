@@ -10,6 +10,11 @@ typedef struct adam_job {
     cpu_adam_step step;
 } adam_job;
 
+typedef struct adadelta_job {
+    const hal_adadelta_args *args;
+    cpu_adadelta_step step;
+} adadelta_job;
+
 typedef struct sgd_job {
     const hal_sgd_args *args;
     cpu_sgd_step step;
@@ -52,6 +57,27 @@ static weft_status cpu_adam(weft_hal *hal, const hal_adam_args *a)
                                      .inverse_root_second = (float)(1.0 / sqrt(correction2))}};
     int64_t n = a->w.cols;
     return cpu_rows(hal, &(cpu_rows_job){.run = adam_elements, .args = &whole, .rows = n, .work = n * 4}, NULL);
+}
+
+static void adadelta_elements(const cpu_piece *piece, const void *job)
+{
+    const adadelta_job *j = job;
+    const hal_adadelta_args *a = j->args;
+    piece->kernels->adadelta(piece->rows, &j->step, element(&a->w, piece->first), element(&a->g, piece->first),
+                             element(&a->squares, piece->first), element(&a->moves, piece->first));
+}
+
+static weft_status cpu_adadelta(weft_hal *hal, const hal_adadelta_args *a)
+{
+    assert(a->w.rows <= 1 && a->g.cols == a->w.cols && a->squares.cols == a->w.cols && a->moves.cols == a->w.cols);
+    const adadelta_job whole = {.args = a,
+                                .step = {.lr = (float)a->lr,
+                                         .decay = (float)a->decay,
+                                         .one_minus_decay = (float)(1.0 - a->decay),
+                                         .epsilon = (float)a->epsilon,
+                                         .weight_decay = (float)a->weight_decay}};
+    const int64_t n = a->w.cols;
+    return cpu_rows(hal, &(cpu_rows_job){.run = adadelta_elements, .args = &whole, .rows = n, .work = n * 4}, NULL);
 }
 
 static void sgd_elements(const cpu_piece *piece, const void *job)
@@ -122,6 +148,7 @@ static weft_status cpu_lars(weft_hal *hal, const hal_lars_args *a)
 void cpu_optim_ops(hal_ops *ops)
 {
     ops->adam = cpu_adam;
+    ops->adadelta = cpu_adadelta;
     ops->sgd = cpu_sgd;
     ops->sum_squares = cpu_sum_squares;
     ops->lars = cpu_lars;

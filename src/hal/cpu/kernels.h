@@ -25,6 +25,10 @@ typedef struct cpu_adam_step {
     float inverse_root_second; /* 1 / sqrt(1 - beta2^step) */
 } cpu_adam_step;
 
+typedef struct cpu_adadelta_step {
+    float lr, decay, one_minus_decay, epsilon, weight_decay;
+} cpu_adadelta_step;
+
 typedef struct cpu_sgd_step {
     float lr, momentum, one_minus_dampening, weight_decay;
     bool nesterov, has_momentum, first;
@@ -226,6 +230,7 @@ typedef struct cpu_kernels {
 
     /* optimisers */
     void (*adam)(int64_t n, const cpu_adam_step *step, float *w, const float *g, float *m, float *v);
+    void (*adadelta)(int64_t n, const cpu_adadelta_step *step, float *w, const float *g, float *squares, float *moves);
     void (*sgd)(int64_t n, const cpu_sgd_step *step, float *w, const float *g, float *momentum);
     double (*sum_squares)(int64_t n, const float *x);
     void (*lars)(int64_t n, const cpu_lars_step *step, float *w, const float *g, float *velocity);

@@ -31,6 +31,21 @@ static void adam(int64_t n, const cpu_adam_step *step, float *restrict w, const 
     }
 }
 
+static void adadelta(int64_t n, const cpu_adadelta_step *step, float *restrict w, const float *restrict g,
+                     float *restrict squares, float *restrict moves)
+{
+    cpu_adadelta_step s = *step;
+#pragma omp simd
+    for (int64_t i = 0; i < n; ++i) {
+        float gradient = g[i] + s.weight_decay * w[i];
+        float square = s.decay * squares[i] + s.one_minus_decay * gradient * gradient;
+        float taken = sqrtf((moves[i] + s.epsilon) / (square + s.epsilon)) * gradient;
+        squares[i] = square;
+        moves[i] = s.decay * moves[i] + s.one_minus_decay * taken * taken;
+        w[i] -= s.lr * taken;
+    }
+}
+
 static void sgd(int64_t n, const cpu_sgd_step *step, float *restrict w, const float *restrict g,
                 float *restrict momentum)
 {

@@ -101,6 +101,7 @@ const cpu_kernels KERNELS = {.f32 = CELLS_OF(f32),
                              .dynamic_backward_targets = dynamic_backward_targets,
                              .dynamic_backward_sources = dynamic_backward_sources,
                              .adam = adam,
+                             .adadelta = adadelta,
                              .sgd = sgd,
                              .sum_squares = sum_squares,
                              .lars = lars};

@@ -23,6 +23,25 @@ weft_status TYPED(ref_adam)(const hal_adam_args *adam)
     return WEFT_OK;
 }
 
+weft_status TYPED(ref_adadelta)(const hal_adadelta_args *adadelta)
+{
+    real *w = adadelta->w.data;
+    const real *g = adadelta->g.source;
+    real *squares = adadelta->squares.data;
+    real *moves = adadelta->moves.data;
+    const double decay = adadelta->decay;
+    assert(adadelta->w.rows <= 1);
+    for (int64_t i = 0; i < adadelta->w.cols; ++i) {
+        const double gradient = (double)g[i] + adadelta->weight_decay * (double)w[i];
+        const double square = decay * (double)squares[i] + (1.0 - decay) * gradient * gradient;
+        const double step = sqrt(((double)moves[i] + adadelta->epsilon) / (square + adadelta->epsilon)) * gradient;
+        squares[i] = (real)square;
+        moves[i] = (real)(decay * (double)moves[i] + (1.0 - decay) * step * step);
+        w[i] = (real)((double)w[i] - adadelta->lr * step);
+    }
+    return WEFT_OK;
+}
+
 /* Without momentum the velocity is neither read nor written, and may be left out. */
 weft_status TYPED(ref_sgd)(const hal_sgd_args *sgd)
 {

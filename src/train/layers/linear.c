@@ -156,7 +156,8 @@ static weft_status tell(const train_linear *map, const train_pass *pass, const l
                            .sparse = x == NULL ? map->features : NULL,
                            .dropout = x == NULL ? rows->dropout : NULL,
                            .dy = dy,
-                           .dsum = rows->dsum};
+                           .dsum = rows->dsum,
+                           .images = rows->images};
     return pass->tap->take(pass->tap->self, pass, &told);
 }
 

@@ -64,6 +64,9 @@ typedef struct linear_rows {
     int64_t first;
     /* Gradient of the rows that are sums of the map's result, for the listener of a pass; NULL: nothing is summed. */
     const weft_tensor *dsum;
+    /* Images, or texts, of which `x` holds equally many rows each, for the listener of a pass; 0: rows are no parts of
+     * images. */
+    int64_t images;
 } linear_rows;
 
 /* The map of rows [row, row + rows) and columns [col, col + cols) of the block of `map`. */

@@ -16,6 +16,10 @@
  * images, so A is a mean over B S rows and G = B sum of d^T d. The product A (x) G is that of SC 2020, whose factors
  * are A / S and G S. Absolute damping gamma therefore means the same there, and stands for rho a b above.
  *
+ * In the form `reduce` an image is one row: u is the mean of its patches, d the sum of its pixels' gradients, A a mean
+ * over B rows and G = B sum of d^T d (Eschenhagen et al.). Rows of one linear map over all words of a text, or pixels
+ * of an image, are reduced alike.
+ *
  * The step is then P times min(1, sqrt(clip / (lr^2 sum of P . g))), so that the model's answers move by a bounded
  * amount (the KL clip). A bias that is added to the same rows is one more row of W, and a 1 in every u.
  *
@@ -35,6 +39,9 @@
  *   arXiv 1503.05671.  F. Benzing: Gradient descent on neurons and its link to approximate second-order optimization.
  *   ICML 2022, arXiv 2201.12250 (the input side alone).  J. Pauloski et al.: Convolutional neural network training with
  *   distributed K-FAC. SC 2020, arXiv 2007.00784 (the clip and the schedule of updates).
+ *
+ *   R. Eschenhagen, A. Immer, R. Turner, F. Schneider, P. Hennig: Kronecker-factored approximate curvature for modern
+ *   neural network architectures. NeurIPS 2023, arXiv 2311.00636 (expand and reduce).
  *
  *      WEFT_TRY(second_create(comm, model, &options, &second));
  *      train.tap = second_tap(second);
@@ -61,6 +68,13 @@ typedef enum second_kind { SECOND_KINDS(CHOICE_VALUE) } second_kind;
     X(SECOND_INVERSE, "inverse")
 typedef enum second_solve { SECOND_SOLVES(CHOICE_VALUE) } second_solve;
 
+/* Rows that share weights, the output pixels of an image or the words of a text: each is a row of the factors (expand),
+ * or u is the mean of an image's rows and d the sum of its gradients (reduce). */
+#define SECOND_FORMS(X)                                                                                                \
+    X(SECOND_EXPAND, "expand")                                                                                         \
+    X(SECOND_REDUCE, "reduce")
+typedef enum second_form { SECOND_FORMS(CHOICE_VALUE) } second_form;
+
 /* Above this many columns a constant input side is held as so many sampled rows. */
 enum { SECOND_WIDE = 4096, SECOND_WIDE_ROWS = 1024 };
 
@@ -76,6 +90,7 @@ typedef struct second_options {
     /* Steps from one update, and inversion, to the next in early steps. */
     int64_t early_every;
     second_solve solve; /* kfac alone */
+    second_form form;   /* images and texts alone */
     uint64_t seed;      /* of the sample of rows */
     /* The most overhead, as a share of the rest of a step, and the seconds of a step from which it matters: above both
      * the method steps back (second_judge.c). 0: it never does. */

@@ -236,6 +236,22 @@ static weft_status take_all(train_second *s, second_layer *layer, const tap_rows
     return WEFT_OK;
 }
 
+/* The form `reduce`: each image is a row. */
+static weft_status take_means(train_second *s, second_layer *layer, const tap_rows *rows)
+{
+    second_side *in = &layer->side[SECOND_IN], *out = &layer->side[SECOND_OUT];
+    layer->count += rows->images;
+    if (second_is_due(in)) {
+        WEFT_TRY(capture_mean_inputs(&s->patches, rows, in->started, &in->sums));
+        in->started = true;
+    }
+    if (second_is_due(out)) {
+        WEFT_TRY(capture_sum_outputs(&s->patches, rows, out->started, &out->sums));
+        out->started = true;
+    }
+    return WEFT_OK;
+}
+
 static weft_status take_images(train_second *s, second_layer *layer, const tap_rows *rows)
 {
     second_side *in = &layer->side[SECOND_IN], *out = &layer->side[SECOND_OUT];
@@ -264,9 +280,11 @@ weft_status second_take(void *self, const train_pass *pass, const tap_rows *rows
     s->terms = pass->batch->targets->loss_entries;
     WEFT_TRY(reach(s, pass, number));
     const double begun = second_begin();
-    weft_status status = rows->conv != NULL  ? take_images(s, layer, rows)
-                         : s->population > 0 ? take_sample(s, layer, rows)
-                                             : take_all(s, layer, rows);
+    const bool reduces = s->options.form == SECOND_REDUCE && rows->images > 0 && rows->dy->rows > rows->images;
+    weft_status status = reduces              ? take_means(s, layer, rows)
+                         : rows->conv != NULL ? take_images(s, layer, rows)
+                         : s->population > 0  ? take_sample(s, layer, rows)
+                                              : take_all(s, layer, rows);
     if (status == WEFT_OK && rows->sparse != NULL && !layer->summed && second_is_due(&layer->side[SECOND_IN])) {
         assert(s->population > 0 && layer->side[SECOND_IN].constant && rows->first == 0);
         status = take_features(s, layer, rows->sparse);

@@ -10,6 +10,9 @@
 /* Bytes that pass through memory for each element: of a turned gradient (copied, multiplied with the direction and
  * written back), and of a factor (averaged, and read for its trace). */
 enum { TURN_BYTES = 64, FACTOR_BYTES = 24 };
+/* Copies of a rank's state in memory while a checkpoint is written: its own, and on rank 0 that of the rank whose file
+ * is written (train/checkpoint/keeper_state.c). */
+enum { COPIES = 2 };
 /* Operations on small matrices: of a turned layer, an inversion, and a chunk of rows. */
 enum { TURN_CALLS = 8, INVERSION_CALLS = 4, LOOK_CALLS = 4 };
 
@@ -43,6 +46,52 @@ weft_status second_plan_bytes(const train_model *outline, const second_options *
     weft_status status = open_plan(outline, options, job, hal, &s);
     status = status == WEFT_OK ? second_allocate(&s) : status;
     *bytes = s.bytes;
+    weft_free(s.layer);
+    return status;
+}
+
+/* Raises *sum and *factor to the scratch memory of a side. */
+static void ask_side(const train_second *s, const second_layer *layer, int i, uint64_t *sum, uint64_t *factor)
+{
+    const second_side *side = &layer->side[i];
+    const bool eigen = layer->side[SECOND_OUT].inverts && s->options.solve == SECOND_EIGEN && !layer->wide;
+    const bool wide = layer->wide && i == SECOND_IN, patches = layer->map->conv && i == SECOND_IN;
+    const int64_t n = wide ? layer->sample : side->n, rows = wide ? side->n : patches ? layer->sample : SECOND_CHUNK;
+    const hal_scratch_shape sums = {.op = patches ? HAL_OP_patch_gram : HAL_OP_gram,
+                                    .dtype = s->params->dtype,
+                                    .rows = rows,
+                                    .cols = n,
+                                    .terms = rows};
+    const hal_scratch_shape inverse = {
+        .op = eigen ? HAL_OP_syevd : HAL_OP_potrf, .dtype = s->params->dtype, .rows = n, .cols = n, .terms = n};
+    if (side->needed) {
+        hal_scratch_ask(s->hal, &sums, sum);
+    }
+    if (side->mine) {
+        hal_scratch_ask(s->hal, &inverse, factor);
+    }
+}
+
+weft_status second_plan_beside(const train_model *outline, const second_options *options, const second_ranks *job,
+                               weft_hal *hal, second_beside *beside)
+{
+    train_second s;
+    uint64_t sum = 0, factor = 0, rest = 0;
+    *beside = (second_beside){.scratch = 0};
+    if (options->kind == SECOND_MUON) {
+        return WEFT_OK;
+    }
+    weft_status status = open_plan(outline, options, job, hal, &s);
+    status = status == WEFT_OK ? second_allocate(&s) : status;
+    for (int l = 0; status == WEFT_OK && l < s.layers; ++l) {
+        const second_layer *layer = &s.layer[l];
+        for (int i = 0; i < SECOND_SIDES; ++i) {
+            ask_side(&s, layer, i, &sum, &factor);
+        }
+        rest += layer->wide ? (uint64_t)(layer->side[SECOND_IN].n * layer->sample) * sizeof(float) : 0;
+    }
+    beside->scratch = sum + factor > rest ? sum + factor : rest; /* rows are gathered before they are multiplied */
+    beside->checkpoint = status == WEFT_OK ? COPIES * second_state_bytes(&s) : 0;
     weft_free(s.layer);
     return status;
 }

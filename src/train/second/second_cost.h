@@ -10,7 +10,8 @@
  *
  *      look / factors + inversion / interval + turn            --precondition-factors, --precondition-interval
  *
- * Bytes are exact: they are counted by the code that allocates them.
+ * Bytes are exact: they are counted by the code that allocates them. Scratch memory of the backend's sums and
+ * factorisations comes on top, as the backend tells it.
  */
 #pragma once
 
@@ -50,6 +51,15 @@ typedef struct second_price {
  * needs no memory yet. options->place is not AUTO. hal: the backend; NULL: a host. Local. */
 weft_status second_plan_bytes(const train_model *outline, const second_options *options, const second_ranks *job,
                               weft_hal *hal, uint64_t *bytes);
+/* What a rank takes beside second_bytes. */
+typedef struct second_beside {
+    uint64_t scratch;    /* bytes of one sum of products and of one factorisation, or of rows while ranks gather them */
+    uint64_t checkpoint; /* bytes of the copies that a checkpoint is written from, on rank 0 */
+} second_beside;
+
+/* Local. hal: the backend. */
+weft_status second_plan_beside(const train_model *outline, const second_options *options, const second_ranks *job,
+                               weft_hal *hal, second_beside *beside);
 /* [out] Operations of inversions and turned gradients of all layers, in a step on average. Local. */
 weft_status second_flops_of(const train_model *outline, const second_options *options, const second_ranks *job,
                             double *flops);

@@ -271,6 +271,8 @@ void second_find_damping(train_second *s, second_layer *layer);
 weft_status second_state(void *self, const sync_buffer **buffer, int *count);
 weft_status second_restored(void *self);
 void second_state_destroy(train_second *s);
+/* Returns the bytes of this rank's matrices in a checkpoint; of a plan too. */
+uint64_t second_state_bytes(train_second *s);
 
 /* Returns true if the step under way does what is done every so many steps, or more often in the early steps. */
 static inline bool second_is_turn(const train_second *s, int64_t every)

@@ -42,6 +42,17 @@ static size_t numbers_of(const train_second *s)
     return RUN_NUMBERS + (size_t)s->layers * LAYER_NUMBERS;
 }
 
+uint64_t second_state_bytes(train_second *s)
+{
+    uint64_t bytes = 0;
+    for (int i = 0; i < s->layers * LAYER_TENSORS; ++i) {
+        const char *name = NULL;
+        const weft_tensor *tensor = tensor_of(&s->layer[i / LAYER_TENSORS], i % LAYER_TENSORS, &name);
+        bytes += (uint64_t)(tensor->rows * tensor->cols) * weft_dtype_bytes(s->params->dtype);
+    }
+    return bytes;
+}
+
 /* A copy of a matrix that the host does not see is made once, for the first checkpoint. */
 static weft_status add_buffer(train_second *s, int l, int t)
 {

@@ -2,7 +2,8 @@
  * Second order on networks of images: what a step makes of the gradients of convolutions and linear layers is compared
  * with dense solves (Gaussian elimination in double) of the systems that train/second/second.h states, whose factors
  * are summed by loops over output pixels, kernel and channels. The networks have strides, padding, dilation, biases and
- * norms; ranks and micro-batches must make the step of one rank; of large images some pixels stand for all.
+ * norms; ranks and micro-batches must make the step of one rank; of large images some pixels stand for all. In the form
+ * `reduce` the loops make one row of an image, the mean of its patches and the sum of its gradients.
  */
 #include <math.h>
 
@@ -46,7 +47,14 @@ static const net_case nets[] = {
      4,
      true},
     /* 784 pixels of 6 images are more than the sample. */
-    {"conv 2 3 pad=1\nrelu\nglobalpool\nlinear classes", {28, 28, 1}, WEFT_DTYPE_F64, WEFT_DTYPE_F64, 2, false}};
+    {"conv 2 3 pad=1\nrelu\nglobalpool\nlinear classes", {28, 28, 1}, WEFT_DTYPE_F64, WEFT_DTYPE_F64, 2, false},
+    /* A linear map of each pixel by itself. */
+    {"pointwise 4\nrelu\nconv 3 2 bias=off\nrelu\nglobalpool\nlinear classes",
+     {5, 4, 2},
+     WEFT_DTYPE_F64,
+     WEFT_DTYPE_F64,
+     3,
+     false}};
 
 /* The factors of a map, summed by loops. */
 typedef struct loops {
@@ -59,6 +67,7 @@ typedef struct run_case {
     const net_case *net;
     second_kind kind;
     second_solve solve;
+    second_form form;
     double absolute;
     int ranks, parts; /* parts of each step */
     /* [out] of rank 0 */
@@ -130,16 +139,47 @@ static void add_patches(loops *l, const tap_rows *rows, const double *x, int ste
     }
 }
 
-static weft_status add_rows(loops *l, const tap_rows *rows, int step)
+/* One row for each image. */
+static void add_means(loops *l, const tap_rows *rows, const double *x, const double *dy)
+{
+    const hal_conv_shape *s = rows->conv;
+    const int64_t area = rows->dy->rows / rows->images, across = s != NULL ? tap_side(s, 1) : 1;
+    const int64_t terms = rows->cols;
+    double u[300], d[300];
+    assert_true(l->n <= 300 && l->out <= 300);
+    for (int64_t image = 0; image < rows->images; ++image) {
+        memset(u, 0, sizeof u);
+        memset(d, 0, sizeof d);
+        for (int64_t pixel = 0; pixel < area; ++pixel) {
+            for (int64_t t = 0; t < terms; ++t) {
+                const double seen = s != NULL ? term_at(s, x, image, pixel / across, pixel % across, t)
+                                              : x[(image * area + pixel) * terms + t];
+                u[t] += seen / (double)area;
+            }
+            for (int64_t o = 0; o < l->out; ++o) {
+                d[o] += dy[(image * area + pixel) * l->out + o];
+            }
+        }
+        u[terms] = 1.0;
+        add_outer(l->a, u, l->n);
+        add_outer(l->g, d, l->out);
+        l->rows += 1;
+    }
+}
+
+static weft_status add_rows(loops *l, const tap_rows *rows, int step, second_form form)
 {
     double *x = NULL, *dy = NULL, u[300];
     WEFT_TRY(tap_read(rows->x, &x));
     WEFT_TRY(tap_read(rows->dy, &dy));
     WEFT_TRY(rows->norm != NULL ? tap_normalise(rows, x) : WEFT_OK);
-    if (rows->conv != NULL) {
+    const bool reduced = form == SECOND_REDUCE && rows->images > 0;
+    if (reduced) {
+        add_means(l, rows, x, dy);
+    } else if (rows->conv != NULL) {
         add_patches(l, rows, x, step);
     }
-    for (int64_t r = 0; r < rows->dy->rows; ++r) {
+    for (int64_t r = 0; !reduced && r < rows->dy->rows; ++r) {
         add_outer(l->g, dy + r * l->out, l->out);
         if (rows->conv == NULL) {
             memcpy(u, x + r * rows->cols, (size_t)rows->cols * sizeof *u);
@@ -231,7 +271,7 @@ static weft_status take(void *self, const train_pass *pass, const tap_rows *rows
     const train_model *model = &r->model.interface;
     for (int m = 0; m < model->maps; ++m) {
         if (model->map[m].block == rows->block) {
-            WEFT_TRY(add_rows(&r->by_hand[m], rows, r->step));
+            WEFT_TRY(add_rows(&r->by_hand[m], rows, r->step, r->c->form));
         }
     }
     return tap->take(tap->self, pass, rows);
@@ -403,6 +443,7 @@ static weft_status open_rank(rank_state *r)
         .net = &r->layers, .norm = NORM_BATCH, .images = &images, .sizes = 1, .training = true, .values = net->values};
     const second_options options = {.kind = r->c->kind,
                                     .solve = r->c->solve,
+                                    .form = r->c->form,
                                     .damping = RHO,
                                     .absolute = r->c->absolute,
                                     .decay = DECAY,
@@ -456,6 +497,7 @@ static const run_case methods[] = {{.kind = SECOND_KFAC},
                                    {.kind = SECOND_KFAC, .solve = SECOND_INVERSE},
                                    {.kind = SECOND_INPUT},
                                    {.kind = SECOND_KFAC, .absolute = 3e-3},
+                                   {.kind = SECOND_KFAC, .form = SECOND_REDUCE},
                                    {.kind = SECOND_KFAC, .solve = SECOND_INVERSE, .absolute = 3e-3}};
 
 /* Micro-batches too, where images do not depend on each other. */
@@ -479,11 +521,12 @@ static void test_ranks_and_parts_make_the_step_of_one(void **state)
     static const int cuts[4][2] = {{2, 1}, {3, 1}, {1, 3}, {2, 3}}; /* ranks, parts */
     for (size_t n = 0; n < sizeof nets / sizeof *nets; ++n) {
         run_case one = methods[n % 2];
+        one.form = n >= 2 ? SECOND_REDUCE : SECOND_EXPAND;
         one.net = &nets[n];
         one.parts = 1;
         ASSERT_OK(comm_thread_run(1, run_rank, &one));
         for (int i = 0; i < 4; ++i) {
-            run_case many = methods[n % 2];
+            run_case many = one;
             double largest = 0.0;
             many.net = &nets[n];
             many.parts = cuts[i][1];

@@ -76,6 +76,7 @@ static void test_stores_and_optimisers(void **state)
         check_rule(hal, dtype, &(optimizer_options){.kind = OPTIMIZER_SGD, .momentum = 0.9}, 1);
         check_rule(hal, dtype, &(optimizer_options){.kind = OPTIMIZER_SGD}, 0);
         check_rule(hal, dtype, &(optimizer_options){.kind = OPTIMIZER_ADAMW, .average = 0.9}, 2);
+        check_rule(hal, dtype, &(optimizer_options){.kind = OPTIMIZER_ADADELTA}, 2);
         check_rule(hal, dtype, &(optimizer_options){.kind = OPTIMIZER_LARS, .momentum = 0.9}, 1);
     }
     weft_hal_close(hal);

@@ -19,7 +19,16 @@ static const bool block_decays[BLOCKS] = {true, false, true, true, false, true};
 #define DECAY 0.02
 #define TRUST 0.1
 
-typedef enum rule_kind { RULE_ADAM, RULE_SGD, RULE_MOMENTUM, RULE_NESTEROV, RULE_LARS, RULE_ADAMW, RULES } rule_kind;
+typedef enum rule_kind {
+    RULE_ADAM,
+    RULE_SGD,
+    RULE_MOMENTUM,
+    RULE_NESTEROV,
+    RULE_LARS,
+    RULE_ADAMW,
+    RULE_ADADELTA,
+    RULES
+} rule_kind;
 
 typedef struct step_case {
     rule_kind rule;
@@ -47,10 +56,11 @@ static double gradient_at(int block, int64_t i, int step, int rank)
 
 static optimizer_options options_of(rule_kind rule)
 {
-    return (optimizer_options){.kind = rule == RULE_ADAM    ? OPTIMIZER_ADAM
-                                       : rule == RULE_ADAMW ? OPTIMIZER_ADAMW
-                                       : rule == RULE_LARS  ? OPTIMIZER_LARS
-                                                            : OPTIMIZER_SGD,
+    return (optimizer_options){.kind = rule == RULE_ADAM       ? OPTIMIZER_ADAM
+                                       : rule == RULE_ADAMW    ? OPTIMIZER_ADAMW
+                                       : rule == RULE_ADADELTA ? OPTIMIZER_ADADELTA
+                                       : rule == RULE_LARS     ? OPTIMIZER_LARS
+                                                               : OPTIMIZER_SGD,
                                .weight_decay = DECAY,
                                .momentum = rule == RULE_SGD ? 0.0 : 0.9,
                                .nesterov = rule == RULE_NESTEROV,
@@ -198,6 +208,13 @@ static void update_by_hand(rule_kind rule, int block, int step, const double *g,
             v[i] = 0.999 * v[i] + 0.001 * d * d;
             double mean = m[i] / (1 - pow(0.9, step + 1));
             w[i] -= lr * mean / (sqrt(v[i] / (1 - pow(0.999, step + 1))) + 1e-8);
+            continue;
+        }
+        if (rule == RULE_ADADELTA) {
+            v[i] = 0.9 * v[i] + 0.1 * d * d;
+            const double taken = d * sqrt(m[i] + 1e-6) / sqrt(v[i] + 1e-6);
+            m[i] = 0.9 * m[i] + 0.1 * taken * taken;
+            w[i] -= lr * taken;
             continue;
         }
         if (rule == RULE_LARS) { /* a rate that changes is inside the velocity */
@@ -381,7 +398,7 @@ static void test_rules_are_the_choices(void **state)
 {
     (void)state;
     static const char *const words[] = {OPTIMIZER_KINDS(CHOICE_NAME)};
-    for (int kind = 0; kind <= OPTIMIZER_ADAMW; ++kind) {
+    for (int kind = 0; kind <= OPTIMIZER_ADADELTA; ++kind) {
         assert_string_equal(optimizer_rule_of((optimizer_kind)kind)->name, words[kind]);
     }
 }

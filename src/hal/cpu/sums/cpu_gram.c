@@ -323,23 +323,37 @@ static void pack_sums(weft_hal *hal, const gram_source *from, int sums, const vo
     }
 }
 
+/* Floats that sums of so many rows of float32 take beside their operands. makes: rows are made in a chunk first. */
+static int64_t narrow_floats(const weft_hal *hal, int64_t rows, int64_t n, bool makes, int *parts)
+{
+    const bool narrow = n <= NARROW;
+    const int64_t work = smaller(n * n, INT64_MAX / (rows + 1)) * rows / 16;
+    *parts = cpu_parts(hal, work);
+    if (narrow && rows < *parts) {
+        *parts = rows > 0 ? (int)rows : 1;
+    }
+    const int64_t made = makes ? smaller(chunk_rows(n), rows) * n : 0;
+    return narrow ? *parts * (STEP * (STRIP + n) + n * n) : *parts * STEP * STRIP + made + n * n;
+}
+
+uint64_t cpu_gram_scratch(const weft_hal *hal, int64_t rows, int64_t n, bool makes)
+{
+    int parts = 0;
+    return n > 0 ? (uint64_t)narrow_floats(hal, rows, n, makes, &parts) * sizeof(float) : 0;
+}
+
 static weft_status narrow_gram_of(weft_hal *hal, const gram_source *from, double alpha, double beta,
                                   const hal_mat *packed)
 {
     const cpu_kernels *kernels = &cpu_state_of(hal)->kernels;
     const int64_t n = from->cols;
     const bool narrow = n <= NARROW;
-    const int64_t work = smaller(n * n, INT64_MAX / (from->rows + 1)) * from->rows / 16;
-    int parts = cpu_parts(hal, work);
-    if (narrow && from->rows < parts) {
-        parts = from->rows > 0 ? (int)from->rows : 1;
-    }
-    const int64_t made = from->make == NULL ? 0 : smaller(chunk_rows(n), from->rows) * n;
-    const int64_t scratch = narrow ? parts * STEP * (STRIP + n) : parts * STEP * STRIP + made;
+    int parts = 0;
+    const int64_t floats = narrow_floats(hal, from->rows, n, from->make != NULL, &parts);
     const int sums = narrow ? parts : 1;
     float *memory = NULL;
-    WEFT_TRY(cpu_workspace(hal, (size_t)(scratch + sums * n * n) * sizeof *memory, (void **)&memory));
-    float *sum = memory + scratch;
+    WEFT_TRY(cpu_workspace(hal, (size_t)floats * sizeof *memory, (void **)&memory));
+    float *sum = memory + floats - sums * n * n;
     if (narrow) {
         sum_by_rows(kernels, from, parts, memory, sum);
     } else if (from->rows > 0) {

@@ -59,6 +59,47 @@ template <typename real> static int adam(cuda_queue *queue, const hal_adam_args 
 
 STEP_OP(adam)
 
+template <typename real> struct adadelta_step {
+    real *w;
+    const real *g;
+    real *squares, *moves;
+    int64_t n;
+    real rate, kept, taken, epsilon, decay; /* kept and taken: shares of a running mean and of what joins it */
+};
+
+template <typename real> __global__ void adadelta_kernel(adadelta_step<real> s)
+{
+    for (int64_t i = cuda_first(); i < s.n; i += cuda_stride()) {
+        const real w = s.w[i];
+        const real g = s.g[i] + s.decay * w;
+        const real square = s.kept * s.squares[i] + s.taken * g * g;
+        const real step = sqrt((s.moves[i] + s.epsilon) / (square + s.epsilon)) * g;
+        s.squares[i] = square;
+        s.moves[i] = s.kept * s.moves[i] + s.taken * step * step;
+        s.w[i] = w - s.rate * step;
+    }
+}
+
+template <typename real> static int adadelta(cuda_queue *queue, const hal_adadelta_args *a)
+{
+    const adadelta_step<real> step = {cuda_data<real>(a->w),
+                                      cuda_data<real>(a->g),
+                                      cuda_data<real>(a->squares),
+                                      cuda_data<real>(a->moves),
+                                      a->w.cols,
+                                      (real)a->lr,
+                                      (real)a->decay,
+                                      (real)(1.0 - a->decay),
+                                      (real)a->epsilon,
+                                      (real)a->weight_decay};
+    return cuda_launch(queue, cuda_lines(queue, step.n), adadelta_kernel<real>, step);
+}
+
+int cuda_run_adadelta(cuda_queue *queue, const hal_adadelta_args *a)
+{
+    return cuda_empty(a->w) ? CUDA_DONE : CUDA_BY_REAL(a->w.dtype, adadelta, queue, a);
+}
+
 template <typename real> struct sgd_step {
     real *w;
     const real *g;
