@@ -133,8 +133,9 @@ class TrainOptions(TypedDict, total=False):
         with groups of a share F of the ranks, default 0.5; auto = the quickest by the machine's measured rates;
         results are the same to the bit
     precondition_clip: 0 to 1000000000; default 0.1
-        the step shrinks where lr^2 times the product of step and gradient is above X; 0 = never; graph attention:
-        0.01; images: 0.001 for kfac and 0.0001 for input where the network has norms, else 0.00003
+        the step shrinks where lr^2 times the product of step and gradient is above X; 0 = never; on graphs the first
+        steps may be longer, by ten times X and then half of that from step to step; graph attention: 0.01; images:
+        0.001 for kfac and 0.0001 for input where the network has norms, else 0.00003
     precondition_decay: 0 to 0.9999; default 0.5
         share of the old covariance in the running average, which begins with the first one; images: 0.95
     muon_lr: 0 to 1000000; default 0.02
@@ -143,6 +144,10 @@ class TrainOptions(TypedDict, total=False):
     schedule: one of constant, step, cosine, linear, exp, poly, plateau; default constant
         learning rate over a run; linear after --warmup is also called one-cycle; plateau decays by --schedule-gamma
         where validation gets no better
+    schedule_cycle: 0 to 1000000000; default 0
+        schedule cosine: epochs of the first of several cycles, after which the rate starts again; each of the next is
+        twice as long, and the last ends with the run, so that good weights come early and better ones late; 0 = one
+        cycle
     warmup: 0 to 1000000000; default 0
         epochs of linear warm-up before the schedule
     schedule_step: 1 to 1000000000; default 100
@@ -728,6 +733,7 @@ class TrainOptions(TypedDict, total=False):
     precondition_decay: float
     muon_lr: float
     schedule: str
+    schedule_cycle: int
     warmup: int
     schedule_step: int
     schedule_at: str

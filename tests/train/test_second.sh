@@ -112,6 +112,11 @@ for model in ("gcn", "sage", "gin", "gat"):
 chosen = {run: {name: option["value"] for name, option in json.load(open(run + "/run.json"))["options"].items()}
           for run in ("fast-sums", "fast-many", "wide-gcn", "wide-gin")}
 assert epochs("fast-sums")[0]["second_damping"] == 0.03 and chosen["fast-sums"]["input-dropout"] == "0", chosen["fast-sums"]
+def second_of(run):
+    options = json.load(open(run + "/run.json"))["options"]
+    return [options[name]["value"] for name in ("precondition", "precondition-solve", "lr", "schedule-cycle")]
+assert second_of("fast-many") == ["kfac", "inverse", "0.5", "10"] and second_of("wide-gcn") == ["input", "eigen", "0.3", "0"]
+assert second_of("fast-spare") == ["input", "eigen", "0.3", "0"] and second_of("fast-asked") == ["kfac", "eigen", "0.3", "0"]
 assert chosen["fast-many"]["precondition-damping"] == "auto" and chosen["fast-many"]["input-dropout"] == "0", chosen["fast-many"]
 assert (chosen["wide-gcn"]["input-dropout"], chosen["wide-gcn"]["weight-decay"]) == ("-1", "0.05"), chosen["wide-gcn"]
 assert chosen["wide-gin"]["precondition"] == "none" and chosen["wide-gin"]["input-dropout"] == "0", chosen["wide-gin"]

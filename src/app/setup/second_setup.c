@@ -15,6 +15,8 @@ enum { EARLY_STEPS = 10 };
 #define CLIP_NORMED       "1e-3"
 #define CLIP_NORMED_INPUT "1e-4"
 #define CLIP              "3e-5"
+/* First steps of a full batch may move answers so many times farther (docs/recipes.md). */
+#define FIRST_STEP 10.0
 /* --precondition auto steps back above this share of the rest of a step: measured, second order takes half as many
  * epochs or fewer where auto chooses it (docs/recipes.md), so it pays up to twice the seconds of an epoch. Below so
  * many seconds a step it is left alone. */
@@ -53,7 +55,7 @@ static weft_status decide_optimizer(weft_options *options)
         return WEFT_OK;
     }
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; ++i) {
-        if (!option_is_set(options, wanted[i].id)) {
+        if (!option_is_set(options, wanted[i].id) && !option_was_decided(options, wanted[i].id)) {
             WEFT_TRY(option_decide(options, wanted[i].id, wanted[i].text));
         }
     }
@@ -172,13 +174,16 @@ static weft_status read_place(const char *text, second_place *place)
 
 weft_status second_setup_options(const weft_options *o, const train_model *model, second_options *options)
 {
+    /* What a recipe takes, it takes for good: its results must not follow from the seconds of a step. */
+    const bool chosen_by_auto = option_is_set(o, OPT_PRECONDITION) && option_was_decided(o, OPT_PRECONDITION);
     *options = (second_options){.kind = option_choice(o, OPT_PRECONDITION),
                                 .clip = option_real(o, OPT_PRECONDITION_CLIP),
+                                .first = FIRST_STEP,
                                 .decay = option_real(o, OPT_PRECONDITION_DECAY),
                                 .factors = option_int(o, OPT_PRECONDITION_FACTORS),
                                 .interval = option_int(o, OPT_PRECONDITION_INTERVAL),
                                 .early = EARLY_STEPS,
-                                .overhead = option_was_decided(o, OPT_PRECONDITION) ? OVERHEAD : 0.0,
+                                .overhead = chosen_by_auto ? OVERHEAD : 0.0,
                                 .overhead_seconds = OVERHEAD_SECONDS,
                                 .early_every = 1,
                                 .solve = option_choice(o, OPT_PRECONDITION_SOLVE),
@@ -208,6 +213,7 @@ weft_status second_setup_open(weft_comm *comm, const weft_options *o, const trai
     }
     options.seed = train->seed;
     if (steps > 1) {
+        options.first = 1.0;
         options.early = steps;
         options.early_every = options.factors;
     }
