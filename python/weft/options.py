@@ -133,9 +133,11 @@ class TrainOptions(TypedDict, total=False):
         with groups of a share F of the ranks, default 0.5; auto = the quickest by the machine's measured rates;
         results are the same to the bit
     precondition_clip: 0 to 1000000000; default 0.1
-        the step shrinks where lr^2 times the product of step and gradient is above X; 0 = never; on graphs the first
-        steps may be longer, by ten times X and then half of that from step to step; graph attention: 0.01; images:
-        0.001 for kfac and 0.0001 for input where the network has norms, else 0.00003
+        the step shrinks where lr^2 times the product of step and gradient is above X; 0 = never; graph attention:
+        0.01; images: 0.001 for kfac and 0.0001 for input where the network has norms, else 0.00003
+    precondition_first: 1 to 1000000; default 1
+        the first step may be clipped at X times --precondition-clip, and half as many times from step to step, down
+        to 1: longer first steps, for networks with norms
     precondition_decay: 0 to 0.9999; default 0.5
         share of the old covariance in the running average, which begins with the first one; images: 0.95
     muon_lr: 0 to 1000000; default 0.02
@@ -730,6 +732,7 @@ class TrainOptions(TypedDict, total=False):
     precondition_solve: str
     precondition_place: str
     precondition_clip: float
+    precondition_first: float
     precondition_decay: float
     muon_lr: float
     schedule: str

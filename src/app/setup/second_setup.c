@@ -15,8 +15,6 @@ enum { EARLY_STEPS = 10 };
 #define CLIP_NORMED       "1e-3"
 #define CLIP_NORMED_INPUT "1e-4"
 #define CLIP              "3e-5"
-/* First steps of a full batch may move answers so many times farther (docs/recipes.md). */
-#define FIRST_STEP 10.0
 /* --precondition auto steps back above this share of the rest of a step: measured, second order takes half as many
  * epochs or fewer where auto chooses it (docs/recipes.md), so it pays up to twice the seconds of an epoch. Below so
  * many seconds a step it is left alone. */
@@ -178,7 +176,7 @@ weft_status second_setup_options(const weft_options *o, const train_model *model
     const bool chosen_by_auto = option_is_set(o, OPT_PRECONDITION) && option_was_decided(o, OPT_PRECONDITION);
     *options = (second_options){.kind = option_choice(o, OPT_PRECONDITION),
                                 .clip = option_real(o, OPT_PRECONDITION_CLIP),
-                                .first = FIRST_STEP,
+                                .first = option_real(o, OPT_PRECONDITION_FIRST),
                                 .decay = option_real(o, OPT_PRECONDITION_DECAY),
                                 .factors = option_int(o, OPT_PRECONDITION_FACTORS),
                                 .interval = option_int(o, OPT_PRECONDITION_INTERVAL),
@@ -213,7 +211,6 @@ weft_status second_setup_open(weft_comm *comm, const weft_options *o, const trai
     }
     options.seed = train->seed;
     if (steps > 1) {
-        options.first = 1.0;
         options.early = steps;
         options.early_every = options.factors;
     }
