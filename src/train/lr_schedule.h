@@ -34,9 +34,9 @@ typedef struct train_schedule {
     int64_t step;     /* step: epochs between two decays, from the end of the warm-up, */
     int64_t decay[SCHEDULE_DECAYS_MAX];
     int decays; /* unless this list has any: epochs of the run that are over at a decay, rising */
-    /* cosine: epochs of the first cycle; each of the next is twice as long, and the last one is as long as is left. 0: the
-     * run is one cycle. I. Loshchilov, F. Hutter: SGDR: stochastic gradient descent with warm restarts. ICLR 2017, arXiv
-     * 1608.03983. */
+    /* cosine: epochs of the first cycle; each of the next is twice as long, and the last one is as long as is left. 0:
+     * the run is one cycle. I. Loshchilov, F. Hutter: SGDR: stochastic gradient descent with warm restarts. ICLR 2017,
+     * arXiv 1608.03983. */
     int64_t cycle;
     int64_t warmup; /* epochs of linear warm-up, whose last step has the rate base */
     int64_t epochs; /* of the run */

@@ -32,7 +32,7 @@ train() {
 }
 
 jobs=("model=gcn precondition=input" "model=sage precondition=kfac norm=none" "model=gin precondition=input"
-    "model=gat precondition=kfac norm=none negative-slope=1" "model=gcn precondition=kfac input-dropout=0.2" "model=sage precondition=input sync=topk density=1")
+    "model=gat precondition=kfac norm=none negative-slope=1" "model=gcn precondition=kfac input-dropout=0.2" "model=sage precondition=input sync=topk density=1" "data=many model=gcn recipe=fast")
 places=(comm-opt mem-opt hybrid everywhere)
 methods=(libra metis random edgecut stream)
 plain="precondition=input precondition-clip=0.01 recipe=default normalize=none"

@@ -108,9 +108,9 @@ static bool has_both_sides(const weft_options *options, const gnn_facts *facts)
     return gnn_kind_asked(options) == GNN_GCN && !gnn_has_sparse_features(facts) && facts->features <= SECOND_WIDE;
 }
 
-/* Measured, turning by both sides is sooner at a score than by the inputs alone, at the same cost. Weights are good after
- * the ten epochs of the first cycle, and better at the end of longer ones (docs/recipes.md). The rates are those of the
- * optimiser that second order takes by itself. */
+/* Measured, turning by both sides is sooner at a score than by the inputs alone, at the same cost. Weights are good
+ * after the ten epochs of the first cycle, and better at the end of longer ones (docs/recipes.md). The rates are those
+ * of the optimiser that second order takes by itself. */
 static weft_status decide_both_sides(weft_options *options)
 {
     const bool sgd = !option_is_set(options, OPT_OPTIMIZER) || option_choice(options, OPT_OPTIMIZER) == OPTIMIZER_SGD;

@@ -17,7 +17,8 @@
  * are A / S and G S. Absolute damping gamma therefore means the same there, and stands for rho a b above.
  *
  * The step is then P times min(1, sqrt(clip / (lr^2 sum of P . g))), so that the model's answers move by a bounded
- * amount (the KL clip), which may be larger in the first steps: answers that say nothing yet have farther to go. A bias that is added to the same rows is one more row of W, and a 1 in every u.
+ * amount (the KL clip). The bound may be larger in the first steps: answers that say nothing yet have far to go. A bias
+ * that is added to the same rows is one more row of W, and a 1 in every u.
  *
  * Every row has one owner, so factors are sums over ranks: results depend on the number of ranks and on the partition
  * by rounding alone. Layers give their rows to a listener (train/tap.h) in one of --precondition-factors steps, and in
