@@ -142,6 +142,9 @@ class TrainOptions(TypedDict, total=False):
         the step shrinks where lr^2 times the product of step and gradient is above X; 0 = never; graph attention:
         0.01; images: 0.001 for kfac and 0.0001 for input where the network has norms, else 0.00003, and 0 with adam,
         adamw and adadelta, whose steps have a length of their own
+    precondition_first: 1 to 1000000; default 1
+        the first step may be clipped at X times --precondition-clip, and half as many times from step to step, down
+        to 1: longer first steps, for networks with norms
     precondition_decay: 0 to 0.9999; default 0.5
         share of the old covariance in the running average, which begins with the first one; images: 0.95
     muon_lr: 0 to 1000000; default 0.02
@@ -150,6 +153,10 @@ class TrainOptions(TypedDict, total=False):
     schedule: one of constant, step, cosine, linear, exp, poly, plateau; default constant
         learning rate over a run; linear after --warmup is also called one-cycle; plateau decays by --schedule-gamma
         where validation gets no better
+    schedule_cycle: 0 to 1000000000; default 0
+        schedule cosine: epochs of the first of several cycles, after which the rate starts again; each of the next is
+        twice as long, and the last ends with the run, so that good weights come early and better ones late; 0 = one
+        cycle
     warmup: 0 to 1000000000; default 0
         epochs of linear warm-up before the schedule
     schedule_step: 1 to 1000000000; default 100
@@ -736,9 +743,11 @@ class TrainOptions(TypedDict, total=False):
     precondition_form: str
     precondition_place: str
     precondition_clip: float
+    precondition_first: float
     precondition_decay: float
     muon_lr: float
     schedule: str
+    schedule_cycle: int
     warmup: int
     schedule_step: int
     schedule_at: str

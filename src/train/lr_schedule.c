@@ -20,6 +20,19 @@ static int64_t decays_so_far(const train_schedule *schedule, int64_t epoch)
     return count;
 }
 
+/* The part of the cycle that is over at t of `total` epochs. A cycle after which less than its own length would be left
+ * takes that too. */
+static double part_of_cycle(const train_schedule *schedule, double t, int64_t total)
+{
+    int64_t begin = 0, length = schedule->cycle > 0 ? schedule->cycle : total;
+    while (length > 0 && begin + 2 * length <= total && t >= (double)(begin + length)) {
+        begin += length;
+        length *= 2;
+    }
+    length = begin + 2 * length <= total ? length : total - begin;
+    return length > 0 ? (t - (double)begin) / (double)length : 0.0;
+}
+
 double schedule_lr(const train_schedule *schedule, int64_t epoch, int64_t step, int64_t steps)
 {
     if (epoch < schedule->warmup) {
@@ -36,7 +49,7 @@ double schedule_lr(const train_schedule *schedule, int64_t epoch, int64_t step, 
     case SCHEDULE_STEP:
         return schedule->base * pow(schedule->gamma, (double)decays_so_far(schedule, epoch));
     case SCHEDULE_COSINE:
-        return schedule->base * 0.5 * (1.0 + cos(3.14159265358979323846 * fraction));
+        return schedule->base * 0.5 * (1.0 + cos(3.14159265358979323846 * part_of_cycle(schedule, t, total)));
     case SCHEDULE_LINEAR:
         return schedule->base * (1.0 - fraction);
     case SCHEDULE_EXP:

@@ -17,7 +17,7 @@
 #define SCHEDULE_KINDS(X)                                                                                              \
     X(SCHEDULE_CONSTANT, "constant")                                                                                   \
     X(SCHEDULE_STEP, "step")       /* base * gamma^(decays so far) */                                                  \
-    X(SCHEDULE_COSINE, "cosine")   /* base * (1 + cos(pi t / T)) / 2 */                                                \
+    X(SCHEDULE_COSINE, "cosine")   /* base * (1 + cos(pi t / T)) / 2, t and T of the cycle if there are any */         \
     X(SCHEDULE_LINEAR, "linear")   /* base * (1 - t / T); after a warm-up also called one-cycle */                     \
     X(SCHEDULE_EXP, "exp")         /* base * gamma^t */                                                                \
     X(SCHEDULE_POLY, "poly")       /* base * (1 - t / T)^power */                                                      \
@@ -33,7 +33,11 @@ typedef struct train_schedule {
     int64_t patience; /* plateau: evaluations in a row without a better score that do not yet make a decay */
     int64_t step;     /* step: epochs between two decays, from the end of the warm-up, */
     int64_t decay[SCHEDULE_DECAYS_MAX];
-    int decays;     /* unless this list has any: epochs of the run that are over at a decay, rising */
+    int decays; /* unless this list has any: epochs of the run that are over at a decay, rising */
+    /* cosine: epochs of the first cycle; each of the next is twice as long, and the last one is as long as is left. 0:
+     * the run is one cycle. I. Loshchilov, F. Hutter: SGDR: stochastic gradient descent with warm restarts. ICLR 2017,
+     * arXiv 1608.03983. */
+    int64_t cycle;
     int64_t warmup; /* epochs of linear warm-up, whose last step has the rate base */
     int64_t epochs; /* of the run */
 } train_schedule;

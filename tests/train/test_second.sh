@@ -19,6 +19,8 @@ work_folder
 seq 0 999 | awk '{ print $1, ($1 + 1) % 1000 > "ring"; print $1 % 2 > "halves.csv" }'
 "$weft" convert ring --labels halves.csv --features random:400 --random-split 60/20/20 --out wide --quiet || fail "convert"
 
+"$weft" convert ring --labels halves.csv --features random:1300 --random-split 60/20/20 --out bare --quiet || fail "convert"
+
 # row RUN FILE OPTION...: one training, a line of FILE.
 row() {
     echo "data=store threads=1 calibrate=never hidden=8 dropout=0.5 eval-every=20 run-dir=$1 ${*:3}" >>"$2"
@@ -30,7 +32,7 @@ train() {
 }
 
 jobs=("model=gcn precondition=input" "model=sage precondition=kfac norm=none" "model=gin precondition=input"
-    "model=gat precondition=kfac norm=none negative-slope=1" "model=gcn precondition=kfac input-dropout=0.2" "model=sage precondition=input sync=topk density=1")
+    "model=gat precondition=kfac norm=none negative-slope=1" "model=gcn precondition=kfac input-dropout=0.2" "model=sage precondition=input sync=topk density=1" "data=many model=gcn recipe=fast")
 places=(comm-opt mem-opt hybrid everywhere)
 methods=(libra metis random edgecut stream)
 plain="precondition=input precondition-clip=0.01 recipe=default normalize=none"
@@ -73,6 +75,7 @@ for m in gcn gin; do # 600 training vertices, 400 features
     row "wide-$m" jobs-1 "data=wide model=$m recipe=fast epochs=2"
 done
 echo "data=synth:quickstart,scale=0.2 threads=1 calibrate=never recipe=fast model=gcn hidden=8 epochs=1 run-dir=fast-spare" >>jobs-1
+row bare-sage jobs-1 "data=bare model=sage recipe=fast epochs=1" # 600 training vertices, 1300 features
 row fast-asked jobs-1 "model=gcn recipe=fast precondition=kfac epochs=5"
 row fast-many jobs-1 "data=many model=gcn recipe=fast eval-every=0"
 fast="model=sage recipe=default precondition=input normalize=none feature-form=sparse schedule=constant"
@@ -112,6 +115,12 @@ for model in ("gcn", "sage", "gin", "gat"):
 chosen = {run: {name: option["value"] for name, option in json.load(open(run + "/run.json"))["options"].items()}
           for run in ("fast-sums", "fast-many", "wide-gcn", "wide-gin")}
 assert epochs("fast-sums")[0]["second_damping"] == 0.03 and chosen["fast-sums"]["input-dropout"] == "0", chosen["fast-sums"]
+def second_of(run):
+    options = json.load(open(run + "/run.json"))["options"]
+    return [options[name]["value"] for name in ("precondition", "precondition-solve", "lr", "schedule-cycle", "precondition-first")]
+assert second_of("fast-many") == ["kfac", "inverse", "0.5", "10", "10"] and second_of("wide-gcn") == ["input", "eigen", "0.3", "0", "10"]
+assert second_of("bare-sage")[0] == "none", second_of("bare-sage")
+assert second_of("fast-spare") == ["input", "eigen", "0.3", "0", "1"] and second_of("fast-asked") == ["kfac", "eigen", "0.3", "0", "1"]
 assert chosen["fast-many"]["precondition-damping"] == "auto" and chosen["fast-many"]["input-dropout"] == "0", chosen["fast-many"]
 assert (chosen["wide-gcn"]["input-dropout"], chosen["wide-gcn"]["weight-decay"]) == ("-1", "0.05"), chosen["wide-gcn"]
 assert chosen["wide-gin"]["precondition"] == "none" and chosen["wide-gin"]["input-dropout"] == "0", chosen["wide-gin"]

@@ -260,6 +260,7 @@ static weft_status read_schedule(workload *work)
                                                                           : 0.05,
                                      .gamma = option_real(o, OPT_SCHEDULE_GAMMA),
                                      .power = option_real(o, OPT_SCHEDULE_POWER),
+                                     .cycle = option_int(o, OPT_SCHEDULE_CYCLE),
                                      .step = option_int(o, OPT_SCHEDULE_STEP),
                                      .warmup = option_int(o, OPT_WARMUP),
                                      .epochs = option_int(o, OPT_EPOCHS)};

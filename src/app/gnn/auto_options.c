@@ -80,32 +80,90 @@ static weft_status decide_unless_set(weft_options *options, option_id id, const 
     return option_is_set(options, id) ? WEFT_OK : option_decide(options, id, text);
 }
 
+/* Returns why second order gives way, or NULL. All of it was measured (docs/recipes.md). */
+static const char *ends_higher_with_adam(const weft_options *options, const gnn_facts *facts)
+{
+    if (gnn_has_few_labels(facts)) {
+        return "few labels end higher with Adam";
+    }
+    if (is_gin(options) && !has_many_rows(facts)) {
+        return "gin ends higher with Adam where training vertices are fewer than two for each feature";
+    }
+    return gnn_kind_asked(options) == GNN_SAGE && 2 * facts->training < facts->features
+               ? "sage ends higher with Adam where training vertices are fewer than half of the features"
+               : NULL;
+}
+
+/* Networks of means with a norm behind them bear long steps; attention and sums do not. */
+static bool averages(const weft_options *options)
+{
+    const gnn_kind kind = gnn_kind_asked(options);
+    return kind == GNN_SAGE || kind == GNN_GCN;
+}
+
+/* Measured, GraphSAGE is as soon by its inputs alone, and ends higher. Sums of rows that are held sparse have no
+ * covariance but by samples, which `input` alone takes, as it does of very many columns. */
+static bool has_both_sides(const weft_options *options, const gnn_facts *facts)
+{
+    return gnn_kind_asked(options) == GNN_GCN && !gnn_has_sparse_features(facts) && facts->features <= SECOND_WIDE;
+}
+
+/* Measured, turning by both sides is sooner at a score than by the inputs alone, at the same cost. Weights are good
+ * after the ten epochs of the first cycle, and better at the end of longer ones (docs/recipes.md). The rates are those
+ * of the optimiser that second order takes by itself. */
+static weft_status decide_both_sides(weft_options *options)
+{
+    const bool sgd = !option_is_set(options, OPT_OPTIMIZER) || option_choice(options, OPT_OPTIMIZER) == OPTIMIZER_SGD;
+    const bool cosine =
+        !option_is_set(options, OPT_SCHEDULE) || option_choice(options, OPT_SCHEDULE) == SCHEDULE_COSINE;
+    WEFT_TRY(option_decide(options, OPT_PRECONDITION, "kfac"));
+    WEFT_TRY(decide_unless_set(options, OPT_PRECONDITION_SOLVE, "inverse"));
+    WEFT_TRY(decide_unless_set(options, OPT_PRECONDITION_FIRST, "10"));
+    WEFT_TRY(sgd ? decide_unless_set(options, OPT_LR, "0.5") : WEFT_OK);
+    WEFT_TRY(sgd && cosine ? decide_unless_set(options, OPT_SCHEDULE_CYCLE, "10") : WEFT_OK);
+    log_info("recipe fast: precondition kfac, solve %s, rate %g, first cycle of %lld epochs (two training vertices or "
+             "more for each feature, dense ones)",
+             option_text(options, OPT_PRECONDITION_SOLVE), option_real(options, OPT_LR),
+             (long long)option_int(options, OPT_SCHEDULE_CYCLE));
+    return WEFT_OK;
+}
+
+/* Fast, of two training vertices or more for each feature. */
+static weft_status decide_fast_of_many(weft_options *options, const gnn_facts *facts)
+{
+    if (has_rows_to_spare(facts)) {
+        log_info("recipe fast: dropout 0.2 (a hundred training vertices or more for each feature)");
+        return decide_unless_set(options, OPT_DROPOUT, "0.2");
+    }
+    const bool named = option_source_of(options, OPT_PRECONDITION) != OPTION_RECIPE;
+    return named || !has_both_sides(options, facts) ? WEFT_OK : decide_both_sides(options);
+}
+
 /* Second order fits few rows by heart within a few steps, so features are dropped and weights decay, and a hundred
  * labels want short steps. All of it was measured (docs/recipes.md). */
 static weft_status decide_fast(weft_options *options, const gnn_facts *facts)
 {
     const second_kind kind = option_choice(options, OPT_PRECONDITION);
     const bool few = gnn_has_few_labels(facts), turns = kind == SECOND_INPUT || kind == SECOND_KFAC;
-    const bool few_of_gin = is_gin(options) && !has_many_rows(facts);
-    if (option_source_of(options, OPT_PRECONDITION) == OPTION_RECIPE && (few || few_of_gin)) {
-        return give_way(options, few ? "few labels end higher with Adam"
-                                     : "gin ends higher with Adam where training vertices are fewer than two for each "
-                                       "feature");
+    const char *way = ends_higher_with_adam(options, facts);
+    if (option_source_of(options, OPT_PRECONDITION) == OPTION_RECIPE && way != NULL) {
+        return give_way(options, way);
     }
-    if (turns && !few && has_rows_to_spare(facts) && !option_is_set(options, OPT_DROPOUT)) {
-        log_info("recipe fast: dropout 0.2 (a hundred training vertices or more for each feature)");
-        return option_decide(options, OPT_DROPOUT, "0.2");
+    if (turns && !few && has_many_rows(facts)) {
+        return decide_fast_of_many(options, facts);
     }
-    if (!turns || (has_many_rows(facts) && !few)) {
+    if (!turns) {
         return WEFT_OK;
     }
     WEFT_TRY(few ? decide_unless_set(options, OPT_PRECONDITION_CLIP, "0.001") : WEFT_OK);
+    WEFT_TRY(!few && averages(options) ? decide_unless_set(options, OPT_PRECONDITION_FIRST, "10") : WEFT_OK);
     WEFT_TRY(decide_unless_set(options, OPT_INPUT_DROPOUT, "-1"));
     WEFT_TRY(decide_unless_set(options, OPT_WEIGHT_DECAY, "0.05"));
-    log_info("recipe fast: precondition clip %g, input dropout %g (-1: that of hidden layers), weight decay %g (few "
+    log_info("recipe fast: precondition clip %g, first step %g, input dropout %g (-1: that of hidden layers), weight "
+             "decay %g (few "
              "labels, or fewer than two training vertices for each feature)",
-             option_real(options, OPT_PRECONDITION_CLIP), option_real(options, OPT_INPUT_DROPOUT),
-             option_real(options, OPT_WEIGHT_DECAY));
+             option_real(options, OPT_PRECONDITION_CLIP), option_real(options, OPT_PRECONDITION_FIRST),
+             option_real(options, OPT_INPUT_DROPOUT), option_real(options, OPT_WEIGHT_DECAY));
     return WEFT_OK;
 }
 

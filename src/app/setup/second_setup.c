@@ -55,7 +55,7 @@ static weft_status decide_optimizer(weft_options *options)
         return WEFT_OK;
     }
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; ++i) {
-        if (!option_is_set(options, wanted[i].id)) {
+        if (!option_is_set(options, wanted[i].id) && !option_was_decided(options, wanted[i].id)) {
             WEFT_TRY(option_decide(options, wanted[i].id, wanted[i].text));
         }
     }
@@ -175,13 +175,16 @@ static weft_status read_place(const char *text, second_place *place)
 
 weft_status second_setup_options(const weft_options *o, const train_model *model, second_options *options)
 {
+    /* What a recipe takes, it takes for good: its results must not follow from the seconds of a step. */
+    const bool chosen_by_auto = option_is_set(o, OPT_PRECONDITION) && option_was_decided(o, OPT_PRECONDITION);
     *options = (second_options){.kind = option_choice(o, OPT_PRECONDITION),
                                 .clip = option_real(o, OPT_PRECONDITION_CLIP),
+                                .first = option_real(o, OPT_PRECONDITION_FIRST),
                                 .decay = option_real(o, OPT_PRECONDITION_DECAY),
                                 .factors = option_int(o, OPT_PRECONDITION_FACTORS),
                                 .interval = option_int(o, OPT_PRECONDITION_INTERVAL),
                                 .early = EARLY_STEPS,
-                                .overhead = option_was_decided(o, OPT_PRECONDITION) ? OVERHEAD : 0.0,
+                                .overhead = chosen_by_auto ? OVERHEAD : 0.0,
                                 .overhead_seconds = OVERHEAD_SECONDS,
                                 .early_every = 1,
                                 .solve = option_choice(o, OPT_PRECONDITION_SOLVE),

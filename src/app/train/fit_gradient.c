@@ -180,6 +180,7 @@ weft_status fit_loop_options(const workload *work, const saved_model *initial, c
                      .base = option_real(o, OPT_LR),
                      .gamma = option_real(o, OPT_SCHEDULE_GAMMA),
                      .power = option_real(o, OPT_SCHEDULE_POWER),
+                     .cycle = option_int(o, OPT_SCHEDULE_CYCLE),
                      .patience = option_int(o, OPT_SCHEDULE_PATIENCE),
                      .step = option_int(o, OPT_SCHEDULE_STEP),
                      .warmup = option_int(o, OPT_WARMUP),

@@ -21,7 +21,8 @@
  * of an image, are reduced alike.
  *
  * The step is then P times min(1, sqrt(clip / (lr^2 sum of P . g))), so that the model's answers move by a bounded
- * amount (the KL clip). A bias that is added to the same rows is one more row of W, and a 1 in every u.
+ * amount (the KL clip). The bound may be larger in the first steps: answers that say nothing yet have far to go. A bias
+ * that is added to the same rows is one more row of W, and a 1 in every u.
  *
  * Every row has one owner, so factors are sums over ranks: results depend on the number of ranks and on the partition
  * by rounding alone. Layers give their rows to a listener (train/tap.h) in one of --precondition-factors steps, and in
@@ -83,6 +84,8 @@ typedef struct second_options {
     double damping;   /* rho; 0: found from the factors (second_damping.c) */
     double absolute;  /* gamma in the place of rho a b; 0: relative damping */
     double clip;      /* bound of the KL clip; 0: no clip */
+    /* Bound of the first step over `clip`; halved from step to step, down to 1. 0: 1. */
+    double first;
     double decay;     /* of the running averages of factors, 0 to less than 1 */
     int64_t factors;  /* steps from one update of the factors to the next, at least 1 */
     int64_t interval; /* steps from one inversion to the next, a multiple of `factors` */

@@ -6,6 +6,7 @@
  * A layer without an inverse takes its gradient as it is. A bias that joins behind sums of rows takes its gradient over
  * b: it is a map of the constant 1. Which rank inverts and turns what: train/second/second_place.h.
  */
+#include "base/integer/integers.h"
 #include "train/second/second_internal.h"
 
 #include <assert.h>
@@ -269,12 +270,19 @@ static weft_status turn_layers(train_second *s)
     return comm_bcast(s->comm, 0, &s->dot, sizeof s->dot);
 }
 
+/* Bound of the clip in the step under way. */
+static double bound_of(const train_second *s)
+{
+    return s->options.clip * fmax(1.0, ldexp(s->options.first, -(int)smaller(s->step, 64)));
+}
+
 static weft_status turn_all(train_second *s, double lr)
 {
     s->dot = 0.0;
     WEFT_TRY(turn_layers(s));
     const double moved = s->dot * lr * lr;
-    s->figures.clip = s->options.clip > 0.0 && moved > s->options.clip ? sqrt(s->options.clip / moved) : 1.0;
+    const double bound = bound_of(s);
+    s->figures.clip = bound > 0.0 && moved > bound ? sqrt(bound / moved) : 1.0;
     const weft_tensor grad = s->params->grad;
     WEFT_TRY(tensor_axpby(s->figures.clip, &grad, 0.0, &s->params->grad));
     return share(s);

@@ -310,6 +310,30 @@ static void test_runs_have_unbiased_deviation(void **state)
 }
 
 /* Where an epoch is one step. */
+static double half_cosine(double part)
+{
+    return 4.0 * (1.0 + cos(3.14159265358979323846 * part));
+}
+
+/* Behind a warm-up of 4 epochs a run of 60 has cycles of 10, 20 and 30, one of 50 has 10, 20 and 20, one of 49 has 10
+ * and 39, and one of 19 is a single cycle. */
+static void test_cycles_start_again(void **state)
+{
+    (void)state;
+    train_schedule s = {.kind = SCHEDULE_COSINE, .base = 8, .cycle = 10, .warmup = 4};
+    static const struct {
+        int64_t epochs, epoch;
+        double part;
+    } at[] = {{64, 4, 0.0},  {64, 9, 0.5},  {64, 14, 0.0}, {64, 24, 0.5},         {64, 34, 0.0},        {64, 49, 0.5},
+              {54, 34, 0.0}, {54, 44, 0.5}, {53, 14, 0.0}, {53, 34, 20.0 / 39.0}, {23, 14, 10.0 / 19.0}};
+    for (size_t i = 0; i < sizeof at / sizeof *at; ++i) {
+        s.epochs = at[i].epochs;
+        ASSERT_NEAR(schedule_lr(&s, at[i].epoch, 0, 1), half_cosine(at[i].part), 1e-12);
+    }
+    s.epochs = 64;
+    ASSERT_NEAR(schedule_lr(&s, 8, 1, 2), half_cosine(0.45), 1e-12);
+}
+
 static void test_schedules_by_epoch(void **state)
 {
     (void)state;
@@ -490,6 +514,7 @@ int main(void)
         cmocka_unit_test(test_divergence_stops_every_rank),
         cmocka_unit_test(test_runs_have_unbiased_deviation),
         cmocka_unit_test(test_schedules_by_epoch),
+        cmocka_unit_test(test_cycles_start_again),
         cmocka_unit_test(test_plateau),
         cmocka_unit_test(test_schedules_by_step),
         cmocka_unit_test(test_unreached_rates_are_told),

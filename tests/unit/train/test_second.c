@@ -25,7 +25,7 @@ typedef struct second_case {
     const char *backend;
     int ranks, steps;
     bool transposed, joined, bias;
-    double damping, clip;
+    double damping, clip, first;
     int64_t interval;
     double lr[STEPS];
     second_rows rows[STEPS];
@@ -99,6 +99,7 @@ static weft_status open_second(weft_comm *comm, const second_case *c, second_ran
     const second_options options = {.kind = c->kind,
                                     .damping = c->damping,
                                     .clip = c->clip,
+                                    .first = c->first,
                                     .decay = DECAY,
                                     .factors = 1,
                                     .interval = c->interval,
@@ -397,11 +398,12 @@ static void test_one_step_solves_least_squares(void **state)
     }
 }
 
-static void test_clip_bounds_the_step(void **state)
+/* The clip of each step, worked out anew: its bound halves from `first` times `clip` down to `clip`. */
+static void check_clips(double first, const double *bound, int free_from)
 {
-    (void)state;
     second_case c = case_of(SECOND_KFAC, 3), free_of_it = c;
     c.clip = 1e-3;
+    c.first = first;
     c.lr[0] = 0.5;
     c.lr[1] = 0.1;
     c.lr[2] = 1e-6;
@@ -413,13 +415,20 @@ static void test_clip_bounds_the_step(void **state)
         for (int i = 0; i < WEIGHTS; ++i) {
             dot += gradient[i] * free_of_it.step[s][i];
         }
-        const double nu = fmin(1.0, sqrt(c.clip / (c.lr[s] * c.lr[s] * dot)));
+        const double nu = fmin(1.0, sqrt(bound[s] / (c.lr[s] * c.lr[s] * dot)));
         for (int i = 0; i < WEIGHTS; ++i) {
             expected[i] = nu * free_of_it.step[s][i];
         }
-        assert_true(fabs(c.figures[s].clip - nu) < 1e-12 && (s == 2) == (nu == 1.0));
+        assert_true(fabs(c.figures[s].clip - nu) < 1e-12 && (s >= free_from) == (nu == 1.0));
         check_step(c.step[s], expected, WEIGHTS, 1e-12);
     }
+}
+
+static void test_clip_bounds_the_step(void **state)
+{
+    (void)state;
+    check_clips(0.0, (const double[]){1e-3, 1e-3, 1e-3}, 2);
+    check_clips(3.0, (const double[]){3e-3, 1.5e-3, 1e-3}, 2);
 }
 
 static void test_state_goes_on_to_the_bit(void **state)
