@@ -94,11 +94,12 @@ static const char *ends_higher_with_adam(const weft_options *options, const gnn_
                : NULL;
 }
 
-/* Networks of means with a norm behind them bear long steps; attention and sums do not. */
-static bool averages(const weft_options *options)
+/* Means with a norm behind them bear long first steps; attention, sums, and networks without a norm do not. */
+static weft_status decide_first_steps(weft_options *options)
 {
     const gnn_kind kind = gnn_kind_asked(options);
-    return kind == GNN_SAGE || kind == GNN_GCN;
+    const bool bears = (kind == GNN_SAGE || kind == GNN_GCN) && strcmp(option_text(options, OPT_NORM), "none") != 0;
+    return bears ? decide_unless_set(options, OPT_PRECONDITION_FIRST, "10") : WEFT_OK;
 }
 
 /* Measured, GraphSAGE is as soon by its inputs alone, and ends higher. Sums of rows that are held sparse have no
@@ -118,7 +119,7 @@ static weft_status decide_both_sides(weft_options *options)
         !option_is_set(options, OPT_SCHEDULE) || option_choice(options, OPT_SCHEDULE) == SCHEDULE_COSINE;
     WEFT_TRY(option_decide(options, OPT_PRECONDITION, "kfac"));
     WEFT_TRY(decide_unless_set(options, OPT_PRECONDITION_SOLVE, "inverse"));
-    WEFT_TRY(decide_unless_set(options, OPT_PRECONDITION_FIRST, "10"));
+    WEFT_TRY(decide_first_steps(options));
     WEFT_TRY(sgd ? decide_unless_set(options, OPT_LR, "0.5") : WEFT_OK);
     WEFT_TRY(sgd && cosine ? decide_unless_set(options, OPT_SCHEDULE_CYCLE, "10") : WEFT_OK);
     log_info("recipe fast: precondition kfac, solve %s, rate %g, first cycle of %lld epochs (two training vertices or "
@@ -156,7 +157,7 @@ static weft_status decide_fast(weft_options *options, const gnn_facts *facts)
         return WEFT_OK;
     }
     WEFT_TRY(few ? decide_unless_set(options, OPT_PRECONDITION_CLIP, "0.001") : WEFT_OK);
-    WEFT_TRY(!few && averages(options) ? decide_unless_set(options, OPT_PRECONDITION_FIRST, "10") : WEFT_OK);
+    WEFT_TRY(few ? WEFT_OK : decide_first_steps(options));
     WEFT_TRY(decide_unless_set(options, OPT_INPUT_DROPOUT, "-1"));
     WEFT_TRY(decide_unless_set(options, OPT_WEIGHT_DECAY, "0.05"));
     log_info("recipe fast: precondition clip %g, first step %g, input dropout %g (-1: that of hidden layers), weight "
