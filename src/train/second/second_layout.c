@@ -16,8 +16,9 @@
 #include "base/alloc.h"
 #include "base/integer/integers.h"
 
-/* Rows, or patches, of a sample: at least so many, and so many for each column. */
-enum { SAMPLE_LEAST = 2048, SAMPLE_LEAST_PATCHES = 4096, SAMPLE_A_COLUMN = 4 };
+/* Rows, or patches, of a sample: at least so many, and so many for each column. Inputs that never change are the wide
+ * ones, whose sample is what the first epoch waits for. */
+enum { SAMPLE_LEAST_CONSTANT = 2048, SAMPLE_LEAST = 4096, SAMPLE_A_COLUMN = 4 };
 
 /* ---- sizes ------------------------------------------------------------------------------------------------------- */
 
@@ -39,7 +40,7 @@ static void size_layer(const train_second *s, const train_map *map, second_layer
         side[i].needed = s->method->sides[i];
         side[i].inverts = s->method->inverts[i] && !(layer->wide && i == SECOND_OUT);
     }
-    const int64_t least = map->conv ? SAMPLE_LEAST_PATCHES : SAMPLE_LEAST;
+    const int64_t least = map->constant ? SAMPLE_LEAST_CONSTANT : SAMPLE_LEAST;
     layer->sample =
         layer->wide ? SECOND_WIDE_ROWS : larger(least, SAMPLE_A_COLUMN * larger(side[SECOND_IN].n, layer->out));
     if (!map->conv && layer->sample > s->population) {
