@@ -169,7 +169,9 @@ static weft_status place_others(const image_set *set, bool others, int64_t count
         if (class_of[c] >= 0) {
             continue;
         }
-        const char *name = set->class_name != NULL ? set->class_name[c] : "each class";
+        char number[24];
+        (void)snprintf(number, sizeof number, "%lld", (long long)c);
+        const char *name = set->class_name != NULL ? set->class_name[c] : number;
         WEFT_CHECK(others, WEFT_ERR_USAGE,
                    FLAG_IMAGE_CLASSES ": does not say what %s is, which %s has too: give the list a last name for all "
                                       "others that is no class of the images, such as %s",

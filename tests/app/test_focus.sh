@@ -94,6 +94,14 @@ done
 cmp grown.csv whole.csv || fail "an index in two parts answers otherwise"
 grep -q "^file,score,answer" whole.csv && grep -q "0[0-9]*.png," whole.csv || fail "names: $(head -3 whole.csv)"
 
+# ---- a few classes of data whose classes have no names: another one is looked for among all others ----
+ok "$weft" train --data $data --model small.net "${options[@]}" --lr 0.01 --eval-every 0 --epochs 2 --classes 1,3,other --run-dir few
+ok focus ingest --data $data --cheap few --index few.idx
+for class in 0 3; do
+    ok focus query --data $data --index few.idx --expensive large --class $class --recall 1 --precision 1 --labels 400
+    check answers out large-answers $class 1 1
+done
+
 # ---- plans ----
 check pictures planned 0 512
 for size in small large; do
@@ -103,6 +111,9 @@ plan=(plan --data planned --cheap small --expensive large --labels 300)
 ok focus "${plan[@]}"
 check plan out small-planned large-planned
 cmp out large/focus/front.csv || fail "front.csv is another"
+ok focus plan --data planned --cheap small,few --expensive large --labels 300
+grep -q few out || fail "the plan does not weigh a network of a few classes: $(cat out)"
+ok focus "${plan[@]}"
 ok "$weft" report large
 grep -q "Milliseconds of ingest an item" large/report.html && ! grep -q "is left out" large/report.html ||
     fail "the report does not draw the plan"

@@ -47,6 +47,13 @@ ok "${eval[@]}" --checkpoint run --by "sex;age:60,75;flag" --against weak --form
 cp out one.json
 ok ranks 3 "${eval[@]}" --checkpoint run --by "sex;age:60,75;flag" --against weak --format json
 cmp out one.json || fail "3 ranks tell other indexes"
+for place in "run rows.csv" "--checkpoint run --data rows.csv"; do
+    # shellcheck disable=SC2086
+    ok "$weft" predict "${plain[@]}" $place --against weak --out answered
+    mv out "told-${place%% *}"
+    rm -r answered
+done
+grep -q weak told-run && cmp told-run told---checkpoint || fail "a model named by the first argument compares otherwise"
 ok "$weft" predict "${plain[@]}" --data rows.csv --checkpoint run --out answers
 ok "$weft" predict "${plain[@]}" --data rows.csv --checkpoint weak --out weaker
 $python - <<'PY' || fail "figures differ"

@@ -118,7 +118,8 @@ static weft_status run_query(focus_work *w, const weft_options *o)
     focus_network_hash(a->network, a->hash);
     const focus_head *head = &a->index->head;
     WEFT_TRY(focus_network_class(&m->classes, m->outputs, m->path, class, &q->asked_class));
-    WEFT_TRY(focus_network_indexed(&head->class_name, head->classes, a->path, &m->classes, class, &indexed));
+    WEFT_TRY(
+        focus_network_indexed(&head->class_name, head->classes, a->path, &m->classes, m->outputs, class, &indexed));
     WEFT_TRY(focus_asker_begin(a));
     const workload *data = a->network->work;
     if (data->held.total > a->index->items) {

@@ -73,16 +73,23 @@ static int64_t find_name(const name_list *names, const char *name)
     return -1;
 }
 
+static bool has_class(const name_list *names, int64_t classes, const char *name)
+{
+    int64_t number = -1;
+    return names->text != NULL ? find_name(names, name) >= 0
+                               : number_parse_int(name, &number) && number >= 0 && number < classes;
+}
+
 weft_status focus_network_indexed(const name_list *indexed, int64_t classes, const char *of, const name_list *expensive,
-                                  const char *name, int64_t *class)
+                                  int64_t all, const char *name, int64_t *class)
 {
     int64_t others = -1, unknown = 0;
     for (int64_t i = 0; indexed->text != NULL && i < indexed->count; ++i) {
-        const bool known = find_name(expensive, indexed->text[i]) >= 0;
+        const bool known = has_class(expensive, all, indexed->text[i]);
         unknown += !known;
         others = known ? others : i;
     }
-    if (unknown == 1 && find_name(indexed, name) < 0 && find_name(expensive, name) >= 0) {
+    if (unknown == 1 && find_name(indexed, name) < 0 && has_class(expensive, all, name)) {
         log_info("%s: does not tell %s from others: it is looked for in %s", of, name, indexed->text[others]);
         *class = others;
         return WEFT_OK;

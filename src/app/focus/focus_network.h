@@ -14,7 +14,8 @@ weft_status focus_network_check(const predictor *p);
  * the message lists the names. `of`: the network or index, for messages. */
 weft_status focus_network_class(const name_list *names, int64_t classes, const char *of, const char *name,
                                 int64_t *class);
-/* The class of an index that stands for a class of the expensive network: that of its name; without one that of all
- * others (--classes of the training), the only one that the expensive network knows no class of. WEFT_ERR_USAGE. */
+/* The class of an index that stands for a class of the expensive network, one of `all`: that of its name, or of its
+ * number where these have no names; without one that of all others (--classes of the training), the only one that the
+ * expensive network knows no class of. WEFT_ERR_USAGE. */
 weft_status focus_network_indexed(const name_list *indexed, int64_t classes, const char *of, const name_list *expensive,
-                                  const char *name, int64_t *class);
+                                  int64_t all, const char *name, int64_t *class);

@@ -73,7 +73,10 @@ static weft_status match_class(const planner *s, const predictor *p, int64_t cla
 {
     const saved_model *m = p->model;
     const front_network *large = &s->sample.network[0];
-    if (s->names.text == NULL || m->classes.text == NULL) {
+    char number[24];
+    (void)snprintf(number, sizeof number, "%lld", (long long)class);
+    const char *name = s->names.text != NULL ? s->names.text[class] : number;
+    if (m->classes.text == NULL) {
         *found = class;
         WEFT_CHECK(m->outputs == large->classes, WEFT_ERR_USAGE,
                    "%s: answers with %lld classes, and the expensive network with %lld, without names by which they "
@@ -81,13 +84,13 @@ static weft_status match_class(const planner *s, const predictor *p, int64_t cla
                    m->path, (long long)m->outputs, (long long)large->classes);
         return WEFT_OK;
     }
-    if (focus_network_indexed(&m->classes, m->outputs, m->path, &s->names, s->names.text[class], found) != WEFT_OK) {
+    if (focus_network_indexed(&m->classes, m->outputs, m->path, &s->names, large->classes, name, found) != WEFT_OK) {
         weft_error_clear();
         return weft_fail(
             WEFT_ERR_USAGE,
             "%s: does not know the class %s of the expensive network, and has no class of all others: leave "
             "it out",
-            m->path, s->names.text[class]);
+            m->path, name);
     }
     return WEFT_OK;
 }

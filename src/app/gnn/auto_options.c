@@ -122,10 +122,12 @@ static weft_status decide_both_sides(weft_options *options)
     WEFT_TRY(decide_first_steps(options));
     WEFT_TRY(sgd ? decide_unless_set(options, OPT_LR, "0.5") : WEFT_OK);
     WEFT_TRY(sgd && cosine ? decide_unless_set(options, OPT_SCHEDULE_CYCLE, "10") : WEFT_OK);
-    log_info("recipe fast: precondition kfac, solve %s, rate %g, first cycle of %lld epochs (two training vertices or "
-             "more for each feature, dense ones)",
-             option_text(options, OPT_PRECONDITION_SOLVE), option_real(options, OPT_LR),
-             (long long)option_int(options, OPT_SCHEDULE_CYCLE));
+    log_info(
+        "recipe fast: precondition kfac, solve %s, rate %g%s%s (two training vertices or more for each feature, dense "
+        "ones)",
+        option_text(options, OPT_PRECONDITION_SOLVE), option_real(options, OPT_LR),
+        sgd && cosine ? ", epochs of the first cycle " : "",
+        sgd && cosine ? option_text(options, OPT_SCHEDULE_CYCLE) : "");
     return WEFT_OK;
 }
 

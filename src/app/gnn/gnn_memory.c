@@ -7,6 +7,7 @@
 #include "app/gnn/options/gnn_options.h"
 #include "gnn/layers/layer.h"
 #include "hal/share.h"
+#include "train/train_options.def"
 
 /* Library code, thread stacks and generated kernels that become resident with the first epoch; measured on graphs of a
  * few hundred vertices. */
@@ -196,6 +197,9 @@ static const char *cure_of(const gnn_memory_facts *f)
     }
     if (f->partial > 0) {
         return "use more nodes, " FLAG_SPMM " rows, or a smaller --hidden";
+    }
+    if (f->training.second > 0) {
+        return "use more nodes, a smaller --hidden, or " FLAG_PRECONDITION " none";
     }
     return f->plan->config.order == GNN_ORDER_LINEAR_FIRST
                ? "use more nodes, or a smaller --hidden"

@@ -51,7 +51,7 @@ weft_status against_answer(app_context *context, const weft_options *asked, agai
         (void)snprintf(scores->model, sizeof scores->model, "%s", text);
         return WEFT_OK;
     }
-    weft_status status = predictor_open_model(context, asked, text, 0, &other);
+    weft_status status = predictor_open_model(context, asked, text, predictor_data_from(asked), &other);
     status = status == WEFT_OK ? predictor_load(&other, false) : status;
     status = status == WEFT_OK ? answer(&other, scores) : status;
     predictor_close(&other);

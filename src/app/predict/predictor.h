@@ -41,6 +41,9 @@ void predictor_on(workload *work, predictor *p);
 /* The model of --checkpoint, on every rank. asked: options of eval or predict. WEFT_ERR_USAGE, _NOINPUT, _DATA: there
  * is none, or the options contradict it. Close also after a failure. Collective. */
 weft_status predictor_open(app_context *context, const weft_options *asked, predictor *p);
+/* The argument of eval or predict from which on arguments are places of the data: without --checkpoint the first is the
+ * model. */
+int predictor_data_from(const weft_options *asked);
 /* The model at `path`, for commands that name it by another option. first: the argument of the command from which on
  * arguments are places of the data. */
 weft_status predictor_open_model(app_context *context, const weft_options *asked, const char *path, int first,

@@ -216,6 +216,11 @@ static weft_status load(predictor *p, bool answers)
     return workload_release(work);
 }
 
+int predictor_data_from(const weft_options *asked)
+{
+    return !option_is_set(asked, OPT_CHECKPOINT) && option_argument_count(asked) > 0 ? 1 : 0;
+}
+
 weft_status predictor_open_model(app_context *context, const weft_options *asked, const char *path, int first,
                                  predictor *p)
 {
@@ -226,7 +231,7 @@ weft_status predictor_open_model(app_context *context, const weft_options *asked
 
 weft_status predictor_open(app_context *context, const weft_options *asked, predictor *p)
 {
-    const int first = !option_is_set(asked, OPT_CHECKPOINT) && option_argument_count(asked) > 0 ? 1 : 0;
+    const int first = predictor_data_from(asked);
     const char *path = first > 0 ? option_argument(asked, 0) : option_text(asked, OPT_CHECKPOINT);
     *p = (predictor){.context = context, .asked = asked};
     WEFT_CHECK(path[0] != '\0', WEFT_ERR_USAGE,

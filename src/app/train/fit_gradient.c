@@ -188,6 +188,9 @@ weft_status fit_loop_options(const workload *work, const saved_model *initial, c
         .init_weights = initial != NULL ? &initial->weights : NULL,
         .checkpoints = services->checkpoints,
     };
+    if (option_choice(o, OPT_SCHEDULE) != SCHEDULE_COSINE) { /* recipes have chosen it by now */
+        option_warn_beside(o, OPT_SCHEDULE_CYCLE, OPT_SCHEDULE, "cycles are of cosine");
+    }
     options->sync.preferred = choices.allreduce;
     options->sync.topk.preferred = choices.topk;
     options->sync.topk.select.threads = context->placement.threads;

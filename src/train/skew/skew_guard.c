@@ -15,6 +15,9 @@
 
 enum { EVERY_MOST = 500, CHECKS_LEAST = 20, KNOB_LESS = 2, WAITS_MOST = 6, JUDGED_EVERY = 4, OFTEN = 2 };
 
+/* A check of old rows is an exact forward pass, which sends half of what an exact epoch does: it is made at most so often. */
+enum { ROWS_EVERY_LEAST = 10 };
+
 /* The mean label distance up to which shards are taken to be alike: random ones of 1,000 samples of ten classes have
  * 0.04. */
 #define ALIKE 0.05
@@ -294,8 +297,16 @@ static void tell(skew_guard *g, int64_t step, int64_t before)
 /* A lossy mode that sends more than the exact one is worth nothing: its user is told once. */
 static void tell_dear(skew_guard *g, int64_t before)
 {
-    if (!g->dear && !g->rows && before + 1 == g->settings && g->kept.last.cost > 1.0) {
-        g->dear = true;
+    if (g->dear || before + 1 != g->settings || g->kept.last.cost <= 1.0) {
+        return;
+    }
+    g->dear = true;
+    if (g->rows) {
+        log_warn("skew guard: with " FLAG_DELAY
+                 " %g, the loosest setting, and its checks the ranks send %.3g of the bytes of "
+                 "rows that are never old, which lose nothing: leave out " FLAG_DELAY " and " FLAG_SKEW_GUARD,
+                 g->setting[before], g->kept.last.cost);
+    } else {
         log_warn(
             "skew guard: with %s %g, the loosest setting, sync %s sends %.3g of the bytes of all-reduce, which loses "
             "nothing: take " FLAG_SYNC " allreduce",
@@ -308,7 +319,8 @@ weft_status skew_guard_step(skew_guard *g, uint64_t seed, int64_t step)
     if (g == NULL) {
         return WEFT_OK;
     }
-    g->kept.sent_since = (int64_t)(bytes_sent(g) - g->sent);
+    const uint64_t sent = bytes_sent(g);
+    g->kept.sent_since = (int64_t)(sent - g->sent);
     if (step % g->every != 0) {
         return WEFT_OK;
     }
@@ -318,8 +330,8 @@ weft_status skew_guard_step(skew_guard *g, uint64_t seed, int64_t step)
     tell(g, step, before);
     tell_dear(g, before);
     g->kept.checked_at = step;
-    g->kept.sent_since = 0;
-    g->sent = bytes_sent(g);
+    g->sent = g->rows ? sent : bytes_sent(g); /* a check's own rows count */
+    g->kept.sent_since = (int64_t)(bytes_sent(g) - g->sent);
     return g->kept.rule.rung != before ? stand_on(g, g->kept.rule.rung) : WEFT_OK;
 }
 
@@ -456,7 +468,7 @@ weft_status skew_guard_create(weft_comm *comm, train_model *model, const train_s
     g->bound = points / 100.0;
     take_ladder(g, steps);
     g->often = source->probe_steps > 0 && scores_once(g) ? OFTEN : 1;
-    g->every = larger(smaller(steps / CHECKS_LEAST, EVERY_MOST) / g->often, 1);
+    g->every = larger(smaller(steps / CHECKS_LEAST, EVERY_MOST) / g->often, g->rows ? ROWS_EVERY_LEAST : 1);
     if (has_work(g)) {
         tell_plan(g, points);
         *guard = g;
