@@ -15,8 +15,8 @@
 
 enum { EVERY_MOST = 500, CHECKS_LEAST = 20, KNOB_LESS = 2, WAITS_MOST = 6, JUDGED_EVERY = 4, OFTEN = 2 };
 
-/* A check of old rows is an exact forward pass, which sends half of what an exact epoch does: so many epochs lie between
- * two at least. */
+/* A check of old rows is an exact forward pass, which sends half of what an exact epoch does: at least so many epochs
+ * lie between two. */
 enum { ROWS_EVERY_LEAST = 10 };
 
 /* The mean label distance up to which shards are taken to be alike: random ones of 1,000 samples of ten classes have
