@@ -36,7 +36,8 @@ def read(path):
 class Data:
     def __init__(self, folder):
         self.train, self.test = (read(os.path.join(folder, name)) for name in ("train.txt.gz", "test.txt"))
-        self.users, self.items = (int(max(part[:, end].max() for part in (self.train, self.test))) + 1 for end in (0, 1))
+        links = np.concatenate([self.train, self.test])
+        self.users, self.items = (int(most) + 1 for most in links.max(axis=0))
         self.n = self.users + self.items
         ends = np.concatenate([self.train, self.train[:, ::-1]])
         ends[:len(self.train), 1] += self.users
@@ -114,10 +115,11 @@ def prepare(args, data, folder):
     edges, store = os.path.join(folder, "edges.txt"), os.path.join(folder, "store")
     np.savetxt(edges, data.train + [0, data.users], fmt="%d")
     np.savez(os.path.join(folder, "test.npz"), edge=data.test + [0, data.users])
-    measuring.run([args.weft, "convert", edges, "--format", "edge-list", "--vertices", data.n, "--symmetrize", "on", "--features", "onehot",
-                   "--out", store, "--quiet"], quiet=True)
-    return [args.weft, "train", "--quiet", "--data", store, "--task", "link", "--links", folder, "--model", "lightgcn", "--layers", HOPS,
-            "--embedding", WIDTH, "--users", data.users, "--link-loss", "bpr", "--eval-every", 0, "--seed", args.seed, "--force"]
+    measuring.run([args.weft, "convert", edges, "--format", "edge-list", "--vertices", data.n, "--symmetrize", "on",
+                   "--features", "onehot", "--out", store, "--quiet"], quiet=True)
+    return [args.weft, "train", "--quiet", "--data", store, "--task", "link", "--links", folder, "--model", "lightgcn",
+            "--layers", HOPS, "--embedding", WIDTH, "--users", data.users, "--link-loss", "bpr", "--eval-every", 0,
+            "--seed", args.seed, "--force"]
 
 
 def train_weft(args, data, words, folder):

@@ -161,6 +161,8 @@ net_size net_size_of(const network *net, int index);
 /* needed[layers], all false: becomes true for the layers that the output depends on. */
 void net_needed(const network *net, bool *needed);
 
+/* Returns true if some layer is a batch norm. */
+bool net_has_norm(const network *net);
 /* The first batch norm whose input is one pixel an image, so that one image leaves it one value a channel; NULL: none.
  * After net_fit. */
 const net_layer *net_norm_of_pixel(const network *net);

@@ -315,6 +315,15 @@ void net_needed(const network *net, bool *needed)
     }
 }
 
+bool net_has_norm(const network *net)
+{
+    bool has = false;
+    for (int i = 0; i < net->layers; ++i) {
+        has = has || net->layer[i].kind == NET_NORM;
+    }
+    return has;
+}
+
 const net_layer *net_norm_of_pixel(const network *net)
 {
     for (int i = 0; i < net->layers; ++i) {

@@ -50,8 +50,9 @@ bool focus_recall_importance(focus_label *sample, int64_t count, double recall, 
 /* [in, out] sample: [count] of a uniform sample of the items from lo on; sorted by this call. [out] hi, or
  * FOCUS_NONE. */
 void focus_precision_exact(focus_label *sample, int64_t count, double precision, double delta, int32_t *hi);
-/* The same of all answers, if everything from lo up to hi is verified. items: that were sampled from. from: [65537]
- * those of them with a code or a higher one; NULL: as many as the sample says, which is a forecast and no promise. */
+/* Keeps the precision of all answers, if everything from lo up to hi is verified. [in, out] sample and [out] hi: as
+ * focus_precision_exact has them. items: from which the sample was drawn. from: [65537] items with this code or a
+ * higher one; NULL: in proportion to the sample, which is a forecast and no promise. */
 void focus_precision_answers(focus_label *sample, int64_t count, int64_t items, const int64_t *from, double precision,
                              double delta, int32_t *hi);
 

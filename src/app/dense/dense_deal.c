@@ -46,11 +46,7 @@ static void tell(const batch_deal *deal, const char *rule)
 static void warn(const weft_options *o, const network *net, int ranks)
 {
     const sync_mode mode = option_choice(o, OPT_SYNC);
-    bool normed = false;
-    for (int i = 0; i < net->layers; ++i) {
-        normed = normed || net->layer[i].kind == NET_NORM;
-    }
-    const bool own = normed && option_choice(o, OPT_NORM_OVER) == DENSE_NORM_OWN && ranks > 1;
+    const bool own = net_has_norm(net) && option_choice(o, OPT_NORM_OVER) == DENSE_NORM_OWN && ranks > 1;
     const bool local = mode == SYNC_DIVIDE_SHUFFLE || mode == SYNC_SHADOW || mode == SYNC_ASP;
     if (mode == SYNC_ALLREDUCE && !own) {
         log_info(FLAG_SYNC " allreduce is exact: it adds up the gradients of all shards in every step, so shards cost "

@@ -131,11 +131,8 @@ static weft_status plan_second(workload *work)
     if (status == WEFT_OK) {
         status = second_outlook_make(context, &outline.interface, &among, UINT64_MAX, &work->second);
     }
-    bool normed = false;
-    for (int i = 0; i < job->net.layers; ++i) {
-        normed = normed || job->net.layer[i].kind == NET_NORM;
-    }
-    work->second.beside.scratch += normed && work->second.beside.scratch > 0 ? CAPTURE_NORMED_BYTES : 0;
+    work->second.beside.scratch +=
+        net_has_norm(&job->net) && work->second.beside.scratch > 0 ? CAPTURE_NORMED_BYTES : 0;
     dense_model_destroy(&outline);
     return status;
 }

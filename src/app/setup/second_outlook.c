@@ -105,10 +105,8 @@ weft_status second_outlook_make(const app_context *context, const train_model *o
     if (options.kind == SECOND_NONE) {
         return WEFT_OK;
     }
-    weft_status status = second_plan_bytes(outline, &options, job, context->hal, &outlook->bytes);
-    if (status == WEFT_OK) {
-        status = second_plan_beside(outline, &options, job, context->hal, &outlook->beside);
-    }
+    const weft_status status =
+        second_plan_bytes(outline, &options, job, context->hal, &outlook->bytes, &outlook->beside);
     if (strcmp(option_text(o, OPT_CHECKPOINT_EVERY), "0") == 0) {
         outlook->beside.checkpoint = 0;
     }

@@ -14,7 +14,7 @@ enum { OUTLOOK_PLACES = 4, OUTLOOK_JOBS = 6 };
 typedef struct second_outlook {
     /* second_bytes of this rank; 0: no second order. */
     uint64_t bytes;
-    /* What it takes beside these; checkpoint: 0 without --checkpoint-every. */
+    /* Memory of second order that comes and goes; beside.checkpoint is 0 without --checkpoint-every. */
     second_beside beside;
     /* Ranks of this job, and then of larger ones with a rank a node; jobs == 0: nothing was priced. */
     int ranks[OUTLOOK_JOBS], jobs;

@@ -36,20 +36,6 @@ static weft_status open_plan(const train_model *outline, const second_options *o
     return second_size(s);
 }
 
-weft_status second_plan_bytes(const train_model *outline, const second_options *options, const second_ranks *job,
-                              weft_hal *hal, uint64_t *bytes)
-{
-    train_second s;
-    if (options->kind == SECOND_MUON) {
-        return muon_plan_bytes(outline, &options->muon, job->ranks, bytes);
-    }
-    weft_status status = open_plan(outline, options, job, hal, &s);
-    status = status == WEFT_OK ? second_allocate(&s) : status;
-    *bytes = s.bytes;
-    weft_free(s.layer);
-    return status;
-}
-
 /* Raises *sum and *factor to the scratch memory of a side. */
 static void ask_side(const train_second *s, const second_layer *layer, int i, uint64_t *sum, uint64_t *factor)
 {
@@ -72,26 +58,38 @@ static void ask_side(const train_second *s, const second_layer *layer, int i, ui
     }
 }
 
-weft_status second_plan_beside(const train_model *outline, const second_options *options, const second_ranks *job,
-                               weft_hal *hal, second_beside *beside)
+/* s: placed, with its numbers of bytes. */
+static second_beside beside_of(train_second *s)
 {
-    train_second s;
     uint64_t sum = 0, factor = 0, rest = 0;
-    *beside = (second_beside){.scratch = 0};
-    if (options->kind == SECOND_MUON) {
-        return WEFT_OK;
-    }
-    weft_status status = open_plan(outline, options, job, hal, &s);
-    status = status == WEFT_OK ? second_allocate(&s) : status;
-    for (int l = 0; status == WEFT_OK && l < s.layers; ++l) {
-        const second_layer *layer = &s.layer[l];
+    for (int l = 0; l < s->layers; ++l) {
+        const second_layer *layer = &s->layer[l];
         for (int i = 0; i < SECOND_SIDES; ++i) {
-            ask_side(&s, layer, i, &sum, &factor);
+            ask_side(s, layer, i, &sum, &factor);
         }
         rest += layer->wide ? (uint64_t)(layer->side[SECOND_IN].n * layer->sample) * sizeof(float) : 0;
     }
-    beside->scratch = sum + factor > rest ? sum + factor : rest; /* rows are gathered before they are multiplied */
-    beside->checkpoint = status == WEFT_OK ? COPIES * second_state_bytes(&s) : 0;
+    /* Rows are gathered before they are multiplied. */
+    return (second_beside){.scratch = sum + factor > rest ? sum + factor : rest,
+                           .checkpoint = COPIES * second_state_bytes(s)};
+}
+
+weft_status second_plan_bytes(const train_model *outline, const second_options *options, const second_ranks *job,
+                              weft_hal *hal, uint64_t *bytes, second_beside *beside)
+{
+    train_second s;
+    if (beside != NULL) {
+        *beside = (second_beside){.scratch = 0};
+    }
+    if (options->kind == SECOND_MUON) {
+        return muon_plan_bytes(outline, &options->muon, job->ranks, bytes);
+    }
+    weft_status status = open_plan(outline, options, job, hal, &s);
+    status = status == WEFT_OK ? second_allocate(&s) : status;
+    *bytes = s.bytes;
+    if (beside != NULL && status == WEFT_OK) {
+        *beside = beside_of(&s);
+    }
     weft_free(s.layer);
     return status;
 }
@@ -232,7 +230,7 @@ static weft_status largest_bytes(const train_model *outline, const second_option
         second_ranks other = *job;
         uint64_t bytes = 0;
         other.rank = r;
-        WEFT_TRY(second_plan_bytes(outline, options, &other, NULL, &bytes));
+        WEFT_TRY(second_plan_bytes(outline, options, &other, NULL, &bytes, NULL));
         *most = bytes > *most ? bytes : *most;
     }
     return WEFT_OK;

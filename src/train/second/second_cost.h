@@ -47,19 +47,17 @@ typedef struct second_price {
     uint64_t bytes;               /* second_bytes of the largest rank */
 } second_price;
 
-/* Returns in *bytes what second_bytes will return on this rank. outline: parameters and maps of the model; its store
- * needs no memory yet. options->place is not AUTO. hal: the backend; NULL: a host. Local. */
-weft_status second_plan_bytes(const train_model *outline, const second_options *options, const second_ranks *job,
-                              weft_hal *hal, uint64_t *bytes);
-/* What a rank takes beside second_bytes. */
+/* Memory that a rank takes for a while, beside second_bytes. */
 typedef struct second_beside {
     uint64_t scratch;    /* bytes of one sum of products and of one factorisation, or of rows while ranks gather them */
     uint64_t checkpoint; /* bytes of the copies that a checkpoint is written from, on rank 0 */
 } second_beside;
 
-/* Local. hal: the backend. */
-weft_status second_plan_beside(const train_model *outline, const second_options *options, const second_ranks *job,
-                               weft_hal *hal, second_beside *beside);
+/* Returns in *bytes what second_bytes will return on this rank. [out] beside: NULL if it is not wanted. outline:
+ * parameters and maps of the model; its store needs no memory yet. options->place is not AUTO. hal: the backend; NULL:
+ * a host, if `beside` is NULL. Local. */
+weft_status second_plan_bytes(const train_model *outline, const second_options *options, const second_ranks *job,
+                              weft_hal *hal, uint64_t *bytes, second_beside *beside);
 /* [out] Operations of inversions and turned gradients of all layers, in a step on average. Local. */
 weft_status second_flops_of(const train_model *outline, const second_options *options, const second_ranks *job,
                             double *flops);

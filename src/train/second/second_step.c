@@ -6,11 +6,12 @@
  * A layer without an inverse takes its gradient as it is. A bias that joins behind sums of rows takes its gradient over
  * b: it is a map of the constant 1. Which rank inverts and turns what: train/second/second_place.h.
  */
-#include "base/integer/integers.h"
 #include "train/second/second_internal.h"
 
 #include <assert.h>
 #include <math.h>
+
+#include "base/integer/integers.h"
 
 /* Does the bias have a direction of its own, beside that of the weights? */
 static bool has_loose_bias(const second_layer *layer)

@@ -555,7 +555,7 @@ static weft_status run_wide(weft_comm *comm, void *argument)
     for (int i = 0; i < WIDE * WIDE_OUT; ++i) {
         gradient[i] = sin(0.1 * i);
     }
-    WEFT_TRY(second_plan_bytes(&r.model, &options, &job, r.hal, &planned));
+    WEFT_TRY(second_plan_bytes(&r.model, &options, &job, r.hal, &planned, NULL));
     WEFT_TRY(second_create(comm, &r.model, &options, &r.second));
     WEFT_CHECK(second_bytes(r.second) == planned, WEFT_ERR_INTERNAL, "%llu bytes held, %llu planned",
                (unsigned long long)second_bytes(r.second), (unsigned long long)planned);

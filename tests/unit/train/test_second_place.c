@@ -264,7 +264,7 @@ static weft_status run_rank(weft_comm *comm, void *argument)
         status = status == WEFT_OK ? run_step(c, &r, rank, s) : status;
     }
     const second_ranks job = {.rank = rank, .ranks = c->ranks, .nodes = 1, .population = ROWS};
-    status = status == WEFT_OK ? second_plan_bytes(&r.model, &options, &job, r.hal, &c->planned[rank]) : status;
+    status = status == WEFT_OK ? second_plan_bytes(&r.model, &options, &job, r.hal, &c->planned[rank], NULL) : status;
     if (status == WEFT_OK) {
         c->held[rank] = second_bytes(r.second);
         const train_preconditioner *turn = second_preconditioner(r.second);
