@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/log.h"
 #include "embed/embed_key.h"
 #include "embed/exchange/embed_table.h"
 #include "embed/rows/row_shard.h"
@@ -197,12 +198,35 @@ static bool is_mine(uint64_t key, const void *context)
            (mine->all || row_route_owner(key, t->group[group].rows->seed, comm_size(t->comm)) == comm_rank(t->comm));
 }
 
+/* Under a bound of memory, which no table of several groups has, the room that a store of as many ranks had taken. */
+static weft_status take_room(const embed_table *t, const char *folder, const char *prefix, int found)
+{
+    const embed_group *group = t->group[0].rows;
+    const int files = files_of(group);
+    char path[FILE_PATH_MAX];
+    bool taken = false;
+    if (t->desc.memory_most == 0) {
+        return WEFT_OK;
+    }
+    if (found == files) {
+        WEFT_TRY(path_of(path, folder, prefix, files == 1 ? 0 : comm_rank(t->comm), found));
+        WEFT_TRY(row_shard_take_room(path, group->store, &taken));
+    }
+    if (!taken) {
+        log_warn("%s: rows of %d %s, which had other room than those of this run of %d: which ids find room under the "
+                 "bound of memory may differ from here on from a run in one go",
+                 folder, found, found == 1 ? "store" : "stores", files);
+    }
+    return WEFT_OK;
+}
+
 weft_status embed_load(embed_table *t, const char *folder, const char *prefix, uint64_t mark)
 {
     char path[FILE_PATH_MAX];
     int found = 0;
     WEFT_TRY(find_files(folder, prefix, &found));
     WEFT_TRY(embed_clear(t, t->desc.seed));
+    WEFT_TRY(take_room(t, folder, prefix, found));
     for (int g = 0; g < t->groups; ++g) {
         embed_group *group = t->group[g].rows;
         const held_keys mine = {t, g, embed_group_shares_keys(group)};

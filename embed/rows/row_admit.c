@@ -51,7 +51,7 @@ static void plan_slots(const row_store *store, const row_wants *wants, int64_t c
     const int64_t slot = ROW_GROW_TOGETHER * (int64_t)sizeof(row_slot); /* of each stripe of a group */
     int64_t bytes = row_store_held(store);
     for (int g = 0; g < ROW_GROUPS; ++g) {
-        const int64_t now = store->index.stripe[g * ROW_GROW_TOGETHER].capacity, need = keys_of_group(store, wants, g);
+        const int64_t now = row_lookup_group_slots(&store->index, g), need = keys_of_group(store, wants, g);
         capacity[g] = 0;
         if (need <= row_stripe_limit(now)) {
             continue;

@@ -143,7 +143,7 @@ static weft_status grow_group(row_lookup *index, int g, int64_t capacity)
 weft_status row_lookup_grow(row_lookup *index, const int64_t capacity[ROW_GROUPS])
 {
     for (int g = 0; g < ROW_GROUPS; ++g) {
-        const bool grows = capacity[g] > index->stripe[g * ROW_GROW_TOGETHER].capacity;
+        const bool grows = capacity[g] > row_lookup_group_slots(index, g);
         WEFT_TRY(grows ? grow_group(index, g, capacity[g]) : WEFT_OK);
     }
     return WEFT_OK;

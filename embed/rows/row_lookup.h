@@ -100,6 +100,10 @@ weft_status row_lookup_open(uint64_t seed, row_lookup *index);
 void row_lookup_close(row_lookup *index);
 int64_t row_lookup_bytes(const row_lookup *index);
 int64_t row_lookup_slots(const row_lookup *index);
+static inline int64_t row_lookup_group_slots(const row_lookup *index, int group) /* of each of its stripes */
+{
+    return index->stripe[group * ROW_GROW_TOGETHER].capacity;
+}
 /* Slots of an index of so many keys. */
 int64_t row_lookup_expected(int64_t keys);
 

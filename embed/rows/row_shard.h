@@ -11,11 +11,13 @@
  *
  *     header       128 bytes: magic, version, widths, rule, numbers of rows and keys, batches, mark, counts so far,
  *                  checksum
+ *     room         88 bytes: what a store under a bound of memory had taken, with a checksum (row_shard_take_room)
  *     blocks       16 bytes (records, checksum), then records of rows, 4,096 or 1 MiB at most:
  *                  key u64 | last seen i64 (a batch) | numbers f32[stride] | what the rule keeps, u32[state]
  *     blocks       the same of keys that wait for admission: key u64 | last seen i64 | count i64
  *
- * Numbers are float32 whatever a store keeps: those of a bf16 store are all 32 bits, so either kind reads either.
+ * Files of version 1 have no room. Numbers are float32 whatever a store keeps: those of a bf16 store are all 32 bits,
+ * so either kind reads either.
  */
 #pragma once
 
@@ -43,6 +45,15 @@ typedef bool row_shard_filter(uint64_t key, const void *context);
  */
 weft_status row_shard_read(const char *path, uint64_t mark, row_shard_filter *mine, const void *context,
                            row_store *store);
+
+/*
+ * Gives an empty store the room for rows and keys that the store of this file had, and the time of its last sweep:
+ * which keys find room under desc.memory_most, and when old rows leave, is then as if the run had not ended. The file
+ * holds the keys that this store will hold. Its rows are read afterwards.
+ * [out] taken: false where one of the stores has no bound, or this one's is too small.
+ * Errors are those of row_shard_read.
+ */
+weft_status row_shard_take_room(const char *path, row_store *store, bool *taken);
 
 typedef struct row_shard_facts {
     int width;

@@ -5,11 +5,12 @@
 
 #include "base/integer/integers.h"
 #include "embed/pool/key_sort.h"
+#include "embed/rows/row_lookup.h"
 #include "embed/rows/row_store.h"
 
 #define SHARD_MAGIC "weftrows" /* 8 bytes */
 
-enum { SHARD_VERSION = 1, SHARD_BLOCK_BYTES = 1 << 20, SHARD_BLOCK_MOST = 4096, SHARD_WAITING_BYTES = 24 };
+enum { SHARD_VERSION = 2, SHARD_BLOCK_BYTES = 1 << 20, SHARD_BLOCK_MOST = 4096, SHARD_WAITING_BYTES = 24 };
 #define SHARD_COUNT_MOST (INT64_MAX >> 17) /* of made, refused and expired: those of 99,999 shards have a sum */
 
 typedef struct shard_header {
@@ -26,6 +27,19 @@ typedef struct shard_header {
 } shard_header;
 
 _Static_assert(sizeof(shard_header) == 128, "the header of a shard has 128 bytes");
+
+/* What a store had taken; zeros where desc.memory_most is 0. It follows the header from version 2 on. */
+typedef struct shard_room {
+    int64_t rows;              /* that it had memory for */
+    int64_t swept;             /* the batch of its last sweep */
+    int64_t slots[ROW_GROUPS]; /* of a stripe of each group */
+    uint64_t checksum;         /* of the bytes before it */
+} shard_room;
+
+static inline int64_t shard_head_bytes(uint32_t version)
+{
+    return (int64_t)(sizeof(shard_header) + (version > 1 ? sizeof(shard_room) : 0));
+}
 
 typedef struct shard_block {
     int64_t records;

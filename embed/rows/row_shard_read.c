@@ -16,6 +16,7 @@ typedef struct shard_reader {
     const char *path;
     int fd;
     shard_header header;
+    shard_room room;
     int64_t offset;
     uint64_t number; /* of the next block */
     uint64_t last;   /* key of the section's last record so far */
@@ -69,8 +70,8 @@ static weft_status check_header(shard_reader *r, int64_t size)
     const shard_header *h = &r->header;
     WEFT_CHECK(memcmp(h->magic, SHARD_MAGIC, sizeof h->magic) == 0, WEFT_ERR_DATA,
                "%s: this is no file of rows of embeddings", r->path);
-    WEFT_CHECK(h->version == SHARD_VERSION, WEFT_ERR_DATA,
-               "%s: version %u of rows of embeddings, this program reads %d", r->path, h->version, SHARD_VERSION);
+    WEFT_CHECK(h->version >= 1 && h->version <= SHARD_VERSION, WEFT_ERR_DATA,
+               "%s: version %u of rows of embeddings, this program reads 1 to %d", r->path, h->version, SHARD_VERSION);
     const bool sound = h->checksum == file_checksum(h, offsetof(shard_header, checksum), 0) && h->width >= 0 &&
                        (h->linear == 0 || h->linear == 1) && stride_of(h) >= 1 && stride_of(h) <= ROW_STRIDE_MOST &&
                        h->rule >= EMBED_SGD && h->rule <= EMBED_LAZY_ADAM &&
@@ -82,7 +83,7 @@ static weft_status check_header(shard_reader *r, int64_t size)
     }
     const int64_t rows = section_bytes(h->rows, shard_row_bytes(stride_of(h), h->state));
     const int64_t waiting = section_bytes(h->waiting, SHARD_WAITING_BYTES);
-    int64_t whole_size = (int64_t)sizeof *h;
+    int64_t whole_size = shard_head_bytes(h->version);
     const bool whole_file = rows >= 0 && waiting >= 0 && !__builtin_add_overflow(whole_size, rows, &whole_size) &&
                             !__builtin_add_overflow(whole_size, waiting, &whole_size) && whole_size == size;
     WEFT_CHECK(
@@ -91,6 +92,21 @@ static weft_status check_header(shard_reader *r, int64_t size)
         "take another copy or checkpoint",
         r->path, (long long)size, (long long)h->rows, (long long)h->waiting);
     return WEFT_OK;
+}
+
+static weft_status read_room(shard_reader *r)
+{
+    shard_room *room = &r->room;
+    if (shard_head_bytes(r->header.version) == (int64_t)sizeof r->header) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(read_bytes(r, room, sizeof *room));
+    bool sound = room->checksum == file_checksum(room, offsetof(shard_room, checksum), 0) && room->rows >= 0 &&
+                 room->swept >= 0 && room->swept <= r->header.batches;
+    for (int g = 0; g < ROW_GROUPS; ++g) {
+        sound = sound && room->slots[g] >= 0;
+    }
+    return sound ? WEFT_OK : damaged(r, "the room of its rows is not as it was written");
 }
 
 static void close_reader(shard_reader *r)
@@ -109,6 +125,7 @@ static weft_status open_reader(const char *path, shard_reader *r)
     WEFT_TRY(file_open(path, &r->fd, &facts));
     WEFT_TRY_GOTO(read_bytes(r, &r->header, sizeof r->header), status, failed);
     WEFT_TRY_GOTO(check_header(r, facts.st_size), status, failed);
+    WEFT_TRY_GOTO(read_room(r), status, failed);
     const int64_t row_bytes = shard_row_bytes(stride_of(&r->header), r->header.state);
     const int64_t most = larger(shard_block_records(row_bytes) * row_bytes, SHARD_BLOCK_MOST * SHARD_WAITING_BYTES);
     status = WEFT_NEW(&r->block, smaller(most, facts.st_size), WEFT_MEM_WORKSPACE);
@@ -302,10 +319,53 @@ weft_status row_shard_read(const char *path, uint64_t mark, row_shard_filter *mi
     weft_status status = WEFT_OK;
     WEFT_TRY(open_reader(path, &r));
     WEFT_TRY_GOTO(check_store(&r, mark, store), status, done);
-    store->batch = r.header.batches;
-    store->swept = larger(store->swept, store->batch);
+    if (store->batch != r.header.batches) { /* else an earlier shard, or its room, has said when the last sweep was */
+        store->batch = r.header.batches;
+        store->swept = store->batch;
+    }
     WEFT_TRY_GOTO(read_section(&r, mine, context, store, true), status, done);
     WEFT_TRY_GOTO(read_section(&r, mine, context, store, false), status, done);
+done:
+    close_reader(&r);
+    return status;
+}
+
+/* Bytes that memory_most leaves for more. */
+static int64_t bytes_left(const row_store *store)
+{
+    const int64_t bound = store->desc.memory_most;
+    return bound + bound / READ_SLACK - row_store_held(store);
+}
+
+/* Slots of groups, where there is memory for all of them. */
+static weft_status take_slots(const shard_room *room, row_store *store, bool *taken)
+{
+    int64_t left = bytes_left(store) / (ROW_GROW_TOGETHER * (int64_t)sizeof(row_slot));
+    for (int g = 0; g < ROW_GROUPS && left >= 0; ++g) {
+        const int64_t more = room->slots[g] - row_lookup_group_slots(&store->index, g);
+        left = more > left ? -1 : left - larger(more, 0);
+    }
+    *taken = left >= 0;
+    return *taken ? row_lookup_grow(&store->index, room->slots) : WEFT_OK;
+}
+
+weft_status row_shard_take_room(const char *path, row_store *store, bool *taken)
+{
+    shard_reader r;
+    weft_status status = WEFT_OK;
+    *taken = false;
+    WEFT_TRY(open_reader(path, &r));
+    WEFT_TRY_GOTO(check_store(&r, 0, store), status, done);
+    bool fits = store->desc.memory_most > 0 && r.room.rows + r.room.slots[0] > 0;
+    while (fits && store->slabs.capacity < r.room.rows) {
+        fits = row_slabs_next_bytes(&store->slabs) <= bytes_left(store);
+        WEFT_TRY_GOTO(fits ? row_slabs_grow(&store->slabs) : WEFT_OK, status, done);
+    }
+    WEFT_TRY_GOTO(fits ? take_slots(&r.room, store, taken) : WEFT_OK, status, done);
+    if (*taken) {
+        store->batch = r.header.batches;
+        store->swept = r.room.swept;
+    }
 done:
     close_reader(&r);
     return status;

@@ -192,9 +192,24 @@ static shard_header header_of(const row_store *store, uint64_t mark)
     return header;
 }
 
+static shard_room room_of(const row_store *store)
+{
+    shard_room room = {.rows = 0};
+    if (store->desc.memory_most > 0) {
+        room.rows = store->slabs.capacity;
+        room.swept = store->swept;
+        for (int g = 0; g < ROW_GROUPS; ++g) {
+            room.slots[g] = row_lookup_group_slots(&store->index, g);
+        }
+    }
+    room.checksum = file_checksum(&room, offsetof(shard_room, checksum), 0);
+    return room;
+}
+
 weft_status row_shard_write(const row_store *store, uint64_t mark, const char *path)
 {
     const shard_header header = header_of(store, mark);
+    const shard_room room = room_of(store);
     const int64_t row_bytes = shard_row_bytes(store->rule.stride, header.state);
     const int64_t block = larger(shard_block_records(row_bytes) * row_bytes, SHARD_BLOCK_MOST * SHARD_WAITING_BYTES);
     const shard_kind rows = {.bytes = row_bytes, .put = shard_put_row},
@@ -205,6 +220,7 @@ weft_status row_shard_write(const row_store *store, uint64_t mark, const char *p
     WEFT_TRY_GOTO(WEFT_NEW(&w.range, RANGES, WEFT_MEM_WORKSPACE), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&w.block, block, WEFT_MEM_WORKSPACE), status, done);
     WEFT_TRY_GOTO(file_write(&w.file, &header, sizeof header), status, done);
+    WEFT_TRY_GOTO(file_write(&w.file, &room, sizeof room), status, done);
     WEFT_TRY_GOTO(write_section(&w, &rows, header.rows), status, done);
     WEFT_TRY_GOTO(write_section(&w, &waiting, header.waiting), status, done);
     status = file_writer_commit(&w.file);

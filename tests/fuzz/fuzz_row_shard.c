@@ -44,11 +44,19 @@ static void repair(uint8_t *data, size_t size)
     memcpy(&header, data, sizeof header);
     header.checksum = file_checksum(data, offsetof(shard_header, checksum), 0);
     memcpy(data, &header, sizeof header);
+    const size_t head = (size_t)shard_head_bytes(header.version);
+    if (size < head) {
+        return;
+    }
+    if (head > sizeof header) {
+        const uint64_t checksum = file_checksum(data + sizeof header, offsetof(shard_room, checksum), 0);
+        memcpy(data + head - sizeof checksum, &checksum, sizeof checksum);
+    }
     if (header.width < 0 || header.width > ROW_STRIDE_MOST || header.state < 0 || header.state > 3 * ROW_STRIDE_MOST) {
         return;
     }
     const int64_t row_bytes = shard_row_bytes((int64_t)header.width + (header.linear != 0), header.state);
-    const size_t at = repair_blocks(data, size, sizeof header, header.rows, row_bytes, &number);
+    const size_t at = repair_blocks(data, size, head, header.rows, row_bytes, &number);
     (void)repair_blocks(data, size, at, header.waiting, SHARD_WAITING_BYTES, &number);
 }
 
@@ -88,8 +96,11 @@ static void read_file(const char *path)
                              .linear = facts.linear,
                              .rule = facts.rule,
                              .number = facts.rows % 2 != 0 ? EMBED_BF16 : EMBED_F32,
+                             .memory_most = facts.rows % 3 != 0 ? 8 << 20 : 0,
                              .expire_after = 3};
-    if (row_store_open(&desc, &store) == WEFT_OK && row_shard_read(path, 0, NULL, NULL, store) == WEFT_OK) {
+    bool taken = false;
+    if (row_store_open(&desc, &store) == WEFT_OK && row_shard_take_room(path, store, &taken) == WEFT_OK &&
+        row_shard_read(path, 0, NULL, NULL, store) == WEFT_OK) {
         const row_figures figures = row_store_figures(store);
         if (seen != WEFT_OK || figures.rows != v.rows || figures.waiting != facts.waiting) {
             abort();

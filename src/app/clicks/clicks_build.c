@@ -111,11 +111,6 @@ static weft_status check_rows(const workload *work)
                number_say_bytes((uint64_t)memory).text, ROW_MEMORY_LEAST >> 10);
     WEFT_CHECK(norm == 0.0 || option_int(context->options, OPT_ROW_EXPIRE) > 0, WEFT_ERR_USAGE,
                FLAG_ROW_NORM " %g: small rows leave every " FLAG_ROW_EXPIRE " batches: give that, too", norm);
-    if (memory > 0 && option_int(context->options, OPT_ROW_EXPIRE) > 0 && option_flag(context->options, OPT_RESUME)) {
-        log_warn(FLAG_ROW_MEMORY " and " FLAG_ROW_EXPIRE ": what a table takes after a break is less than before, and "
-                                 "decides which ids find room: from here on losses may differ from those of a run in "
-                                 "one go");
-    }
     if (ahead && (ranks == 1 || mode == EMBED_DES || mode == EMBED_COLUMNS)) {
         log_warn(FLAG_ROW_AHEAD " on has no effect: %s",
                  ranks == 1 ? "one rank has all rows"

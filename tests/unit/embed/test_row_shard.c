@@ -198,6 +198,48 @@ static void test_visit(void **state)
     close_all(store, 1);
 }
 
+/* Under a bound that is reached, a store that was written and read goes on as one that was not: the same keys find
+ * room, the same rows leave. Without row_shard_take_room it would not: its index had another size. */
+static void test_room(void **state)
+{
+    static float expected[KEYS * STRIDE], value[KEYS * STRIDE];
+    row_store *store[3];
+    embed_desc desc = desc_of(EMBED_F32);
+    const char *path = in_folder(state, "room.rows");
+    bool taken = false;
+    desc.admit_after = 0;
+    desc.memory_most = 280000;
+    for (int i = 0; i < 3; ++i) {
+        ASSERT_OK(row_store_open(&desc, &store[i]));
+    }
+    train(store, 1, 0, 8);
+    ASSERT_OK(row_shard_write(store[0], 0, path));
+    ASSERT_OK(row_shard_take_room(path, store[1], &taken));
+    assert_true(taken);
+    for (int i = 1; i < 3; ++i) {
+        ASSERT_OK(row_shard_read(path, 0, NULL, NULL, store[i]));
+        row_store_count_from(store[i], (row_counts){.made = row_store_figures(store[0]).made,
+                                                    .refused = row_store_figures(store[0]).refused,
+                                                    .expired = row_store_figures(store[0]).expired});
+    }
+    for (int i = 0; i < 3; ++i) {
+        train(&store[i], 1, 8, 18);
+    }
+    const row_figures through = row_store_figures(store[0]), broken = row_store_figures(store[1]);
+    assert_true(through.refused > 0 && through.expired > 0);
+    assert_memory_equal(&through, &broken, sizeof through);
+    look(&store[0], 1, expected);
+    look(&store[1], 1, value);
+    assert_memory_equal(expected, value, sizeof value);
+    assert_true(row_store_figures(store[2]).refused != through.refused);
+    close_all(store, 3);
+    desc.memory_most = 0;
+    ASSERT_OK(row_store_open(&desc, &store[0]));
+    ASSERT_OK(row_shard_take_room(path, store[0], &taken));
+    assert_false(taken);
+    close_all(store, 1);
+}
+
 /* ---- what is refused ---- */
 
 static void read_refused(const char *path, const embed_desc *desc, const char *words)
@@ -221,7 +263,7 @@ static void test_damage(void **state)
     ASSERT_OK(row_shard_write(store[0], 0, path));
     close_all(store, 1);
     uint8_t *data = get_file(path, &bytes);
-    for (size_t at = 0; at < bytes; at += at < 160 ? 1 : 9973) {
+    for (size_t at = 0; at < bytes; at += at < 240 ? 1 : 9973) {
         data[at] ^= 0x10;
         put_file(bad, data, bytes);
         read_refused(bad, &desc, bad);
@@ -346,6 +388,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_owners, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_parts, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_visit, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_room, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_damage, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_foreign, folder_setup, folder_teardown),
     };
