@@ -263,8 +263,8 @@ static weft_status search_is_too_large(const workload *work, int64_t n_owned, in
     return WEFT_OK;
 }
 
-/* The plan counts on lists, of which --spmm auto may find another form quicker: its need is told as the most. Where this
- * does not fit, it may not. */
+/* The plan counts on lists, of which --spmm auto may find another form quicker: its need is told as the most. Where
+ * this does not fit, it may not. */
 static weft_status choose_form(workload *work, int64_t n_owned, int64_t n_local, gnn_memory_facts facts)
 {
     gnn_job *job = work->self;

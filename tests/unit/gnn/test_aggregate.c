@@ -535,8 +535,8 @@ static void test_hides_steps(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_symmetric), cmocka_unit_test(test_directed), cmocka_unit_test(test_shared_sums),
-                                       cmocka_unit_test(test_hides_forward), cmocka_unit_test(test_hides_reverse),
-                                       cmocka_unit_test(test_hides_steps)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_symmetric),     cmocka_unit_test(test_directed),
+                                       cmocka_unit_test(test_shared_sums),   cmocka_unit_test(test_hides_forward),
+                                       cmocka_unit_test(test_hides_reverse), cmocka_unit_test(test_hides_steps)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
