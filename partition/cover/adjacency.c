@@ -75,6 +75,36 @@ weft_status adjacency_build(const weft_graph *graph, const pair_list *list, int 
     return status;
 }
 
+/* Whether the row is that of a set of pairs. */
+static bool row_is_plain(const weft_graph *graph, int64_t v)
+{
+    const int32_t *source = graph->source32;
+    const int64_t begin = graph->offset[v], end = graph->offset[v + 1];
+    bool plain = begin == end || source[begin] != v;
+    for (int64_t e = begin + 1; e < end; ++e) {
+        plain &= (source[e - 1] < source[e]) & (source[e] != v);
+    }
+    return plain;
+}
+
+bool adjacency_borrow(const weft_graph *graph, int threads, adjacency *adjacent)
+{
+    bool plain = graph->symmetric && graph->source32 != NULL;
+    *adjacent = (adjacency){.vertices = graph->vertices, .entries = graph->edges};
+    if (!plain) {
+        return false;
+    }
+#pragma omp parallel num_threads(split_threads(graph->edges, threads)) reduction(&& : plain)
+    {
+        OWN_ROWS(v, graph->offset, graph->vertices) {
+            plain = plain && row_is_plain(graph, v);
+        }
+    }
+    adjacent->offset = graph->offset;
+    adjacent->neighbour = graph->source32;
+    return plain;
+}
+
 void adjacency_free(adjacency *adjacent)
 {
     WEFT_FREE_ALL(adjacent->own_offset, adjacent->own_neighbour);

@@ -18,6 +18,9 @@ typedef struct adjacency {
 
 /* The graph must outlive it. */
 weft_status adjacency_build(const weft_graph *graph, const pair_list *list, int threads, adjacency *adjacent);
+/* Borrows the graph, whose pairs nobody listed yet, where every row strictly ascends and leaves its vertex out: then it
+ * has neither self-loops nor duplicates. Returns false where it cannot be borrowed. */
+bool adjacency_borrow(const weft_graph *graph, int threads, adjacency *adjacent);
 void adjacency_free(adjacency *adjacent);
 
 /* Returns the adjacency as a graph that has rows alone: no features, labels or names. */

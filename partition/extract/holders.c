@@ -2,7 +2,8 @@
  * partition/extract/holders.c: which parts hold a vertex as the source or the destination of their edges.
  *
  * A part that is cut alone looks through all edges for its own and for those of its owned vertices that lie elsewhere
- * (extract_scan). For several parts one pass tells it of all (part_holders_find), and each takes its column
+ * (extract_scan); in an edge-cut of a graph that equals its transpose the rows of owned vertices tell both, and others
+ * are not read. For several parts one pass tells it of all (part_holders_find), and each takes its column
  * (extract_look_up).
  */
 #include <assert.h>
@@ -150,6 +151,52 @@ static void scan_row(extract_state *state, int64_t v)
     }
 }
 
+/* Whether every edge of the row lies with its destination's root. */
+static bool row_stays(const weft_partition *partition, const weft_graph *graph, int64_t v)
+{
+    const uint16_t root = partition->root[v];
+    uint16_t strays = 0; /* as narrow as what it compares: a vector holds more */
+    for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
+        strays |= partition->edge_part[e] ^ root;
+    }
+    return strays == 0;
+}
+
+/* Whether the parts are an edge-cut of a graph that equals its transpose. */
+static bool rows_tell_all(const extract_state *state)
+{
+    const weft_graph *graph = state->graph;
+    bool stay = graph->symmetric && state->partition->edge_part != NULL;
+    if (!stay) {
+        return false;
+    }
+#pragma omp parallel num_threads(split_threads(graph->edges, state->threads)) reduction(&& : stay)
+    {
+        OWN_ROWS(v, graph->offset, graph->vertices) {
+            stay = stay && row_stays(state->partition, graph, v);
+        }
+    }
+    return stay;
+}
+
+/* An owned row of such parts: its neighbours are what it reads, and their parts are those that read it. */
+static void scan_own_row(extract_state *state, int64_t v)
+{
+    const weft_graph *graph = state->graph;
+    const int own = state->part->part;
+    uint64_t *readers = state->peer_source + vertex_set_place(&state->own, v) * state->words;
+    for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
+        const int64_t u = graph_source(graph, e);
+        const int root = state->partition->root[u];
+        vertex_set_add(&state->source, u);
+        readers[root / 64] |= UINT64_C(1) << (root % 64);
+    }
+    readers[own / 64] &= ~(UINT64_C(1) << (own % 64));
+    if (graph->offset[v + 1] > graph->offset[v]) {
+        vertex_set_add(&state->target, v);
+    }
+}
+
 weft_status extract_scan(extract_state *state)
 {
     const weft_graph *graph = state->graph;
@@ -157,9 +204,14 @@ weft_status extract_scan(extract_state *state)
     if (state->part->parts == 1 && graph->symmetric) { /* no replicas, and out-degrees are in-degrees */
         return WEFT_OK;
     }
+    const bool own_rows = rows_tell_all(state);
 #pragma omp parallel num_threads(split_threads(graph->edges, state->threads))
     OWN_ROWS(v, graph->offset, graph->vertices) {
-        scan_row(state, v);
+        if (!own_rows) {
+            scan_row(state, v);
+        } else if (vertex_set_has(&state->own, v)) {
+            scan_own_row(state, v);
+        }
     }
     return WEFT_OK;
 }

@@ -213,10 +213,29 @@ static weft_status settle_early(const partition_job *job, const adjacency *adjac
     return WEFT_OK;
 }
 
+/* Divides a large graph in two before its pairs are listed: no design has two parts, and the graph's rows are all that
+ * METIS and the bound read. [out] parted: root holds METIS's parts, *cost tells of them. */
+static weft_status cut_in_two(const partition_job *job, weft_partition *partition, bool *parted, edge_cut_cost *cost,
+                              bool *settled)
+{
+    const weft_graph *graph = job->graph;
+    adjacency adjacent = {0};
+    *parted = job->parts == 2 && graph->edges / 2 > BEST_CUT_PAIRS &&
+              metis_takes(graph->vertices, job->parts, job->options->share) &&
+              adjacency_borrow(graph, job->threads, &adjacent) &&
+              metis_check_size(graph->vertices, graph->edges, job->memory_limit) == WEFT_OK;
+    if (!*parted) {
+        weft_error_clear(); /* what METIS cannot take is told once the pairs are known */
+        return WEFT_OK;
+    }
+    WEFT_TRY(call_metis(job, true, &adjacent, partition->root, cost));
+    return settle_early(job, &adjacent, partition->root, cost, settled);
+}
+
 /* ---- the best of both ---- */
 
 /* The best of what applies. either: of method auto. partition: its arrays are scratch, but for root, which gets METIS's
- * parts where parted is true. [out] cost: of these as an edge-cut, where `either`. */
+ * parts where parted is true: before, or after. [out] cost: of these as an edge-cut, where `either`. */
 static weft_status find_best(const partition_job *job, bool either, const pair_list *list, weft_partition *partition,
                              best_cut *best, bool *parted, edge_cut_cost *cost)
 {
@@ -224,6 +243,7 @@ static weft_status find_best(const partition_job *job, bool either, const pair_l
     adjacency adjacent = {0};
     const bool several = list->pairs <= BEST_CUT_PAIRS,
                takes = metis_takes(list->vertices, job->parts, job->options->share);
+    const bool parted_before = *parted;
     bool designed = false;
     WEFT_TRY_GOTO(adjacency_build(job->graph, list, job->threads, &adjacent), status, done);
     WEFT_TRY_GOTO(best_cut_entries(best, &adjacent, partition->edge_part), status, done);
@@ -233,8 +253,9 @@ static weft_status find_best(const partition_job *job, bool either, const pair_l
     *parted = takes && !designed;
     if (*parted) {
         bool settled = false;
-        WEFT_TRY_GOTO(call_metis(job, either, &adjacent, partition->root, cost), status, done);
-        if (either && !several) {
+        status = parted_before ? WEFT_OK : call_metis(job, either, &adjacent, partition->root, cost);
+        WEFT_TRY_GOTO(status, status, done);
+        if (either && !several && !parted_before) {
             WEFT_TRY_GOTO(settle_early(job, &adjacent, partition->root, cost, &settled), status, done);
         }
         if (settled) {
@@ -309,13 +330,13 @@ static weft_status stream_instead(const partition_job *job, weft_partition *part
 
 /* ---- both ---- */
 
-/* Roots are chosen after a vertex-cut, so their array holds METIS's parts until then: what an edge-cut has as roots. */
-static weft_status cut_pairs(const partition_job *job, bool either, const pair_list *list, weft_partition *partition)
+/* Roots are chosen after a vertex-cut, so their array holds METIS's parts until then: what an edge-cut has as roots.
+ * parted: it does so already, and cost is theirs. */
+static weft_status cut_pairs(const partition_job *job, bool either, const pair_list *list, weft_partition *partition,
+                             bool parted, edge_cut_cost cost)
 {
     weft_status status = WEFT_OK;
     best_cut best = {.found = false};
-    bool parted = false;
-    edge_cut_cost cost;
     WEFT_TRY_GOTO(best_cut_create(list, list->pairs <= BEST_CUT_PAIRS, &best), status, done);
     WEFT_TRY_GOTO(find_best(job, either, list, partition, &best, &parted, &cost), status, done);
     if (either && parted && best.found) {
@@ -333,7 +354,7 @@ weft_status method_metis(const partition_job *job, weft_partition *partition)
 {
     pair_list list = {0};
     WEFT_TRY(pair_list_build(job->graph, job->threads, &list));
-    weft_status status = cut_pairs(job, false, &list, partition);
+    weft_status status = cut_pairs(job, false, &list, partition, false, (edge_cut_cost){.allowed = false});
     pair_list_free(&list);
     return status;
 }
@@ -344,9 +365,15 @@ weft_status method_auto(const partition_job *job, weft_partition *partition)
     if (check_pairs(job) != WEFT_OK) {
         return stream_instead(job, partition);
     }
+    bool parted = false, settled = false;
+    edge_cut_cost cost = {.allowed = false};
+    WEFT_TRY(cut_in_two(job, partition, &parted, &cost, &settled));
+    if (settled) {
+        return WEFT_OK;
+    }
     WEFT_TRY(pair_list_build(job->graph, job->threads, &list));
     const bool takes = !metis_takes(list.vertices, job->parts, job->options->share) || check_cut(job, &list) == WEFT_OK;
-    weft_status status = takes ? cut_pairs(job, true, &list, partition) : WEFT_OK;
+    weft_status status = takes ? cut_pairs(job, true, &list, partition, parted, cost) : WEFT_OK;
     pair_list_free(&list);
     return takes ? status : stream_instead(job, partition);
 }

@@ -36,11 +36,35 @@ static void mark(uint64_t *row, int bit)
     }
 }
 
+/* In an edge-cut of a graph that equals its transpose, a row's neighbours tell which parts read it: what is written is
+ * this thread's alone. */
+static void mark_own_row(const measure_state *state, int64_t v)
+{
+    const weft_graph *graph = state->graph;
+    const uint16_t *root = state->partition->root;
+    uint64_t *readers = state->source + v * state->words;
+    for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
+        const int bit = root[graph_source(graph, e)] - state->first;
+        if (bit >= 0 && bit < state->parts) {
+            readers[bit / 64] |= UINT64_C(1) << (bit % 64);
+        }
+    }
+    const int own = root[v] - state->first;
+    if (graph->offset[v + 1] > graph->offset[v] && own >= 0 && own < state->parts) {
+        mark(state->target + v * state->words, own);
+    }
+}
+
 static void mark_window(const measure_state *state)
 {
     const weft_graph *graph = state->graph;
+    const bool own_rows = graph->symmetric && state->partition->edge_cut;
 #pragma omp parallel num_threads(split_threads(graph->edges, state->threads))
     OWN_ROWS(v, graph->offset, graph->vertices) {
+        if (own_rows) {
+            mark_own_row(state, v);
+            continue;
+        }
         for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
             int bit = state->partition->edge_part[e] - state->first;
             if (bit >= 0 && bit < state->parts) {

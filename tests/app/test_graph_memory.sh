@@ -73,6 +73,13 @@ planned_sums() { # ranges in percent of what is held
         fail "shared sums of $1, --hidden $2: $plan MB planned, $held MB held"
 }
 "$weft" convert synth:reddit,scale=0.05,f=16 --out little --quiet || fail "convert"
+# The plan counts on lists, and tells what another form takes at most that auto may find quicker.
+most=$(summed --data little --hidden 64 --dry-run 2>log | awk '/at most, by the form that auto measures/ { print int($(NF - 1)) }')
+for form in rows tiles; do
+    summed --data little --hidden 64 --spmm $form --run-dir "most-$form" 2>log >out || fail "--spmm $form: $(cat log)"
+    held=$(awk '/peak memory per rank/ { print int($5) }' out)
+    [ "$held" -le "${most:-0}" ] && [ $((100 * most)) -le $((140 * held)) ] || fail "--spmm $form: $held MB held, at most $most planned"
+done
 planned_sums forum 16 92 118
 planned_sums forum 128 92 118
 planned_sums little 16 84 118 # which shares little: the search holds most

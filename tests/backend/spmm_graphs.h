@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "hal/hal.h"
+#include "hal/share.h"
 #include "support/open.h"
 
 typedef struct graph {
@@ -163,4 +164,16 @@ static inline float *random_floats(size_t count)
         at = at + 1 < POOL ? at + 1 : 0;
     }
     return values;
+}
+
+/* Forms there are: a build may leave the last one out (WEFT_SHARED_SUMS). */
+static inline int kinds_there(void)
+{
+    int64_t offset[] = {0, 1};
+    int32_t column[] = {0};
+    const hal_csr csr = {.rows = 1, .cols = 1, .offset = offset, .column = column};
+    hal_shared_rows rows;
+    const weft_status status = hal_share_find(&csr, true, 1, NULL, &rows);
+    hal_shared_rows_free(&rows);
+    return status == WEFT_ERR_UNSUPPORTED ? HAL_SPMM_SHARED : HAL_SPMM_KINDS;
 }

@@ -11,7 +11,6 @@
 #include "backend/spmm_graphs.h"
 #include "base/half.h"
 #include "base/isa.h"
-#include "hal/share.h"
 
 /* Weights of both signs: what a product is does not depend on what they mean. */
 static void weigh_graph(graph *g)
@@ -303,18 +302,6 @@ static void run_and_check(weft_hal *hal, hal_spmm *spmm, const graph *g, int64_t
         weft_free(again);
     }
     free_operands(&o);
-}
-
-/* Forms there are: a build may leave the last one out (WEFT_SHARED_SUMS). */
-static int kinds_there(void)
-{
-    int64_t offset[] = {0, 1};
-    int32_t column[] = {0};
-    const hal_csr csr = {.rows = 1, .cols = 1, .offset = offset, .column = column};
-    hal_shared_rows rows;
-    const weft_status status = hal_share_find(&csr, true, 1, NULL, &rows);
-    hal_shared_rows_free(&rows);
-    return status == WEFT_ERR_UNSUPPORTED ? HAL_SPMM_SHARED : HAL_SPMM_KINDS;
 }
 
 static const int64_t widths[] = {1, 3, 7, 16, 17, 31, 32, 33, 41, 48, 64, 100, 256, 602};

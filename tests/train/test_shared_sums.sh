@@ -31,7 +31,7 @@ assert len(rows) == 4 and all(abs(a - b) <= 1e-5 * abs(a) for a, b in rows), row
 }
 
 "$weft" convert synth:forum,scale=0.06,f=16,signal=0.3 --out "$folder/forum" --quiet || fail "the forum was not made"
-for model in gcn sage gin "sage --aggregator max"; do
+for model in gcn sage gin sgc "sage --aggregator max"; do
     "$weft" train --data "$folder/forum" --model $model --spmm rows "${plain[@]}" --run-dir "$folder/rows-${model// /}" >"$folder/out" || fail "$model, rows"
     "$weft" train --data "$folder/forum" --model $model --spmm shared "${plain[@]}" --run-dir "$folder/shared-${model// /}" >"$folder/out" ||
         fail "$model, shared"

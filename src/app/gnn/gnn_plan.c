@@ -263,7 +263,8 @@ static weft_status search_is_too_large(const workload *work, int64_t n_owned, in
     return WEFT_OK;
 }
 
-/* The plan counts on lists, of which --spmm auto may find another form quicker; where this does not fit, it may not. */
+/* The plan counts on lists, of which --spmm auto may find another form quicker: its need is told as the most. Where
+ * this does not fit, it may not. */
 static weft_status choose_form(workload *work, int64_t n_owned, int64_t n_local, gnn_memory_facts facts)
 {
     gnn_job *job = work->self;
@@ -282,6 +283,8 @@ static weft_status choose_form(workload *work, int64_t n_owned, int64_t n_local,
     }
     WEFT_TRY(fits && is_auto ? search_is_too_large(work, n_owned, n_local, facts, &too_large) : WEFT_OK);
     job->lists_alone = is_auto && (!fits || too_large);
+    const bool may_need_more = is_auto && !job->lists_alone && memory.peak > work->memory.peak;
+    work->memory.most = may_need_more ? (uint64_t)memory.largest.host : 0;
     return WEFT_OK;
 }
 

@@ -186,6 +186,7 @@ void memory_plan_print(const app_context *context, const memory_plan *memory)
         print_row(memory->row[i].name, (double)memory->row[i].bytes);
     }
     print_row(peaks.device > 0 ? "predicted peak of ranks without a GPU" : "predicted peak", peaks.host);
+    print_row("at most, by the form that auto measures", peaks.host > 0 ? (double)memory->most : 0.0);
     print_row("predicted peak of the host's memory", peaks.beside);
     print_row("predicted peak of the GPU's memory", peaks.device);
 }

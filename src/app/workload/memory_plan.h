@@ -28,6 +28,9 @@ typedef struct memory_plan {
     int rows;
     /* Need of the largest phase, with the memory that the process held when it started. */
     uint64_t peak;
+    /* Peak of the host's memory if a choice that is measured later (auto) needs more than the plan counts on; 0: none
+     * does. */
+    uint64_t most;
     /* Peak of the device's memory, if the backend has memory of its own. */
     uint64_t device;
     /* Peak of the host's memory, if the backend has memory of its own. */

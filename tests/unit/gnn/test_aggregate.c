@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/half.h"
 #include "gnn/layers/aggregate.h"
+#include "hal/share.h"
 #include "partition/partition.h"
 #include "support/edge_weights.h"
 #include "support/graphs.h"
@@ -316,6 +317,50 @@ static void test_directed(void **state)
     test_graph_free(&graph);
 }
 
+/* Whether this build has the form (WEFT_SHARED_SUMS), which then finds something in the graph. */
+static bool shares_sums(const test_graph *graph)
+{
+    const hal_csr csr = {.rows = VERTICES, .cols = VERTICES, .offset = graph->offset, .column = graph->source};
+    hal_shared_rows rows;
+    const weft_status status = hal_share_find(&csr, true, 1, NULL, &rows);
+    assert_true(status == WEFT_ERR_UNSUPPORTED || rows.sums > 10);
+    hal_shared_rows_free(&rows);
+    weft_error_clear();
+    return status == WEFT_OK;
+}
+
+/* A union of cliques, whose rows have sums in common: those of rows that are here and of rows that arrive. */
+static void test_shared_sums(void **state)
+{
+    (void)state;
+    enum { GROUPS = 9, MEMBERS = 60 };
+    static const int ranks[] = {1, 2, 3, 4, 8};
+    static const char *const methods[] = {"stream", "edgecut", "random"};
+    static const char *const backends[] = {"cpu", "shadow", "ref"};
+    test_edges edges = {0};
+    for (int g = 0; g < GROUPS; ++g) {
+        for (int i = 0; i < MEMBERS; ++i) {
+            for (int j = i + 1; j < MEMBERS; ++j) {
+                test_edge(&edges, (g * 29 + i) % VERTICES, (g * 29 + j) % VERTICES);
+            }
+        }
+    }
+    test_graph graph = test_graph_build(VERTICES, &edges, true, false);
+    for (int k = 0; k < 20 && (k > 0 || shares_sums(&graph)); ++k) {
+        setting s = {.graph = &graph,
+                     .backend = backends[k % 3],
+                     .width = k % 2 == 0 ? 16 : MOST_WIDTH,
+                     .beta = k / 4 % 2,
+                     .transposed = k / 2 % 2 == 1,
+                     .options = {.normalisation = (gnn_normalisation)(k % 5),
+                                 .forms = {.form = HAL_SPMM_SHARED, .max_width = MOST_WIDTH},
+                                 .overlap = k / 5 % 2 == 0 ? HALO_OVERLAP_ON : HALO_OVERLAP_OFF,
+                                 .read_width = k / 3 % 2 == 1 ? MOST_WIDTH : 0}};
+        check_setting(&s, ranks[(k + k / 5) % 5], methods[k % 3]);
+    }
+    test_graph_free(&graph);
+}
+
 /* ---- does it hide? ---------------------------------------------------------------------------------------------- */
 
 /* Rank 1 does not even begin before rank 0 has computed something (forward leg), and rank 0 does not compute its
@@ -490,8 +535,8 @@ static void test_hides_steps(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_symmetric), cmocka_unit_test(test_directed),
-                                       cmocka_unit_test(test_hides_forward), cmocka_unit_test(test_hides_reverse),
-                                       cmocka_unit_test(test_hides_steps)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_symmetric),     cmocka_unit_test(test_directed),
+                                       cmocka_unit_test(test_shared_sums),   cmocka_unit_test(test_hides_forward),
+                                       cmocka_unit_test(test_hides_reverse), cmocka_unit_test(test_hides_steps)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

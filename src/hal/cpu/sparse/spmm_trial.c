@@ -9,6 +9,7 @@
 enum {
     FORMS = HAL_SPMM_KINDS - HAL_SPMM_ROWS,
     SAMPLE_EDGES = 1 << 21,
+    PART_OF_BLOCKS = 4,      /* one in so many blocks tells BLOCKS from LISTS */
     MOST_COLUMNS = 256,      /* that are run: a form costs as much for each further strip */
     STRIPS_WITHOUT_ROWS = 2, /* that are run where ROWS, which reads whole rows, is out of the race */
     LEAST_ROUNDS = 3,
@@ -146,14 +147,14 @@ done:
     return status;
 }
 
-/* As many blocks in the middle of the matrix as hold the sample. */
-static weft_status sample_blocks(trial *t, hal_spmm_form form, entrant *e)
+/* As many blocks in the middle of the matrix as hold about so many edges. */
+static weft_status sample_blocks(trial *t, hal_spmm_form form, double edges, entrant *e)
 {
     const hal_csr unmarked = {
         .rows = t->csr->rows, .cols = t->csr->cols, .offset = t->csr->offset, .column = t->csr->column};
     const hal_csr *csr = &unmarked;
     const int64_t blocks = spmm_block_count(csr->cols, spmm_block_shift(form, t->max_d));
-    int64_t wanted = (int64_t)((double)blocks * SAMPLE_EDGES / (double)t->edges) + 1;
+    int64_t wanted = (int64_t)((double)blocks * edges / (double)t->edges) + 1;
     wanted = wanted < blocks ? wanted : blocks;
     const int64_t first = (blocks - wanted + 1) / 2;
     WEFT_TRY(spmm_begin(t->hal, csr, form, t->max_d, &e->spmm));
@@ -276,7 +277,7 @@ static weft_status try_samples(trial *t, const bool tried[HAL_SPMM_KINDS], doubl
     for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; form++) {
         if (tried[form]) {
             WEFT_TRY(form == HAL_SPMM_ROWS ? sample_rows(t, &t->entrant[form])
-                                           : sample_blocks(t, (hal_spmm_form)form, &t->entrant[form]));
+                                           : sample_blocks(t, (hal_spmm_form)form, SAMPLE_EDGES, &t->entrant[form]));
         }
     }
     take_turns(t, run_sample);
@@ -317,19 +318,35 @@ static int keep_together(const trial *t, const bool tried[HAL_SPMM_KINDS], bool 
     return count;
 }
 
-static weft_status try_whole(trial *t, const bool stays[HAL_SPMM_KINDS], double seconds[HAL_SPMM_KINDS])
+/* Forms that a part of their blocks tells apart: both take blocks in turn, out of the same caches. */
+static bool only_blocks(const bool stays[HAL_SPMM_KINDS])
+{
+    return !stays[HAL_SPMM_ROWS] && !stays[HAL_SPMM_TILES] && !stays[HAL_SPMM_SHARED];
+}
+
+static weft_status prepare_entrant(trial *t, hal_spmm_form form, bool by_part)
+{
+    entrant *e = &t->entrant[form];
+    e->scale = 1.0;
+    return by_part ? sample_blocks(t, form, (double)t->edges / PART_OF_BLOCKS, e)
+                   : spmm_prepare(t->hal, t->csr, form, t->max_d, &e->spmm);
+}
+
+/* by_part: of blocks in the middle, and nothing that is prepared stays. */
+static weft_status try_whole(trial *t, const bool stays[HAL_SPMM_KINDS], bool by_part, double seconds[HAL_SPMM_KINDS])
 {
     for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; form++) {
-        if (stays[form]) {
-            WEFT_TRY(spmm_prepare(t->hal, t->csr, (hal_spmm_form)form, t->max_d, &t->entrant[form].spmm));
-        }
+        WEFT_TRY(stays[form] ? prepare_entrant(t, (hal_spmm_form)form, by_part) : WEFT_OK);
     }
     const int64_t strips = STRIPS_WITHOUT_ROWS * t->strip;
     t->width = stays[HAL_SPMM_ROWS] || t->width < strips ? t->width : strips;
     take_turns(t, run_whole);
     for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; form++) {
         if (stays[form]) {
-            seconds[form] = of_all_columns(t, t->entrant[form].least);
+            seconds[form] = of_all_columns(t, t->entrant[form].least * t->entrant[form].scale);
+        }
+        if (by_part) {
+            dismiss(&t->entrant[form]);
         }
     }
     return WEFT_OK;
@@ -372,7 +389,8 @@ weft_status spmm_trial_run(weft_hal *hal, const hal_csr *csr, const hal_spmm_req
         keep_near(&t, out->seconds, stays);
     }
     const int staying = keep_together(&t, tried, stays);
-    WEFT_TRY_GOTO(try_whole(&t, staying > 1 ? stays : none, out->seconds), status, done);
+    const bool by_part = !meet(&t, !large || !only_blocks(stays));
+    WEFT_TRY_GOTO(try_whole(&t, staying > 1 ? stays : none, by_part, out->seconds), status, done);
     hand_over(&t, out);
 done:
     for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; form++) {
