@@ -406,7 +406,8 @@ weft_status focus_query_run(focus_query *q, int64_t indexed_class)
     WEFT_TRY(WEFT_NEW(&q->found, units_of(q), WEFT_MEM_FOCUS));
     WEFT_TRY(focus_units_score(&q->units, index, indexed_class, q->code));
     if (q->units.item != NULL && q->limit == 0) {
-        WEFT_TRY(focus_units_stride(index, q->recall, &q->stride, &q->stride_runs));
+        WEFT_TRY(
+            focus_units_stride(q->asker->origin, index->items, index->tracks, q->recall, &q->stride, &q->stride_runs));
     }
     return q->limit > 0 ? run_limit(q) : run_thresholds(q);
 }
