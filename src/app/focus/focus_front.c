@@ -95,7 +95,8 @@ static void forecast_high(const front *f, int64_t likely, int64_t items, class_p
     for (int64_t i = 0; i < wanted; ++i) {
         f->repeated[i] = of[i * likely / wanted];
     }
-    focus_precision_answers(f->repeated, wanted, items, NULL, f->goal->precision, f->goal->delta / 2.0, &c->hi);
+    focus_precision_answers(f->repeated, wanted, items, NULL, f->goal->precision, focus_delta_high(f->goal->delta),
+                            &c->hi);
     for (int64_t i = 0; i < wanted; ++i) {
         c->sure += f->repeated[i].code >= c->hi;
     }
@@ -111,7 +112,7 @@ static class_plan plan_class(const front *f, const front_network *n, int64_t cla
         f->label[i] = (focus_label){.code = code_of(n, at, class), .positive = n->truth[at] == class};
         positives += f->label[i].positive;
     }
-    (void)focus_recall_exact(f->label, s->uniforms, f->goal->recall, f->goal->delta / 2.0, &c.lo);
+    (void)focus_recall_exact(f->label, s->uniforms, f->goal->recall, focus_delta_low(f->goal->delta), &c.lo);
     while (candidates < s->uniforms && f->label[s->uniforms - 1 - candidates].code >= c.lo) {
         ++candidates; /* the sample is sorted by now */
     }
