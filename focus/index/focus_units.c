@@ -64,37 +64,36 @@ weft_status focus_units_score(const focus_units *units, const focus_index *index
         sum[focus_index_origin(index, i).track] += focus_index_code(index, i, class);
     }
     for (int64_t u = 0; u < units->count; ++u) {
-        code[u] = (uint16_t)((sum[u] + units->items[u] / 2) / units->items[u]); /* codes are linear in log-odds */
+        code[u] = focus_mean_code(sum[u], units->items[u]);
     }
     weft_free(sum);
     return WEFT_OK;
 }
 
-/* Returns the tracks with a box in every stride-th frame. seen: [tracks] strides that were tried. [out] runs: boxes. */
-static int64_t tracks_of_stride(const focus_index *index, int64_t stride, int32_t *seen, int64_t *runs)
+int64_t focus_units_of_stride(const item_origin *origin, int64_t items, int64_t stride, int32_t *seen, int64_t *runs)
 {
     int64_t tracks = 0;
     *runs = 0;
-    for (int64_t i = 0; i < index->items; ++i) {
-        const item_origin from = focus_index_origin(index, i);
-        if (from.frame % stride == 0) {
+    for (int64_t i = 0; i < items; ++i) {
+        if (origin[i].frame % stride == 0) {
             *runs += 1;
-            tracks += seen[from.track] != stride;
-            seen[from.track] = (int32_t)stride;
+            tracks += seen[origin[i].track] != stride;
+            seen[origin[i].track] = (int32_t)stride;
         }
     }
     return tracks;
 }
 
-weft_status focus_units_stride(const focus_index *index, double share, int64_t *stride, int64_t *runs)
+weft_status focus_units_stride(const item_origin *origin, int64_t items, int64_t tracks, double share, int64_t *stride,
+                               int64_t *runs)
 {
     int32_t *seen = NULL;
-    int64_t boxes = index->items;
-    WEFT_TRY(WEFT_NEW_ZERO(&seen, index->tracks, WEFT_MEM_FOCUS));
+    int64_t boxes = items;
+    WEFT_TRY(WEFT_NEW_ZERO(&seen, tracks, WEFT_MEM_FOCUS));
     *stride = 1;
-    *runs = index->items;
+    *runs = items;
     while (*stride < FOCUS_STRIDE_MOST &&
-           (double)tracks_of_stride(index, *stride + 1, seen, &boxes) >= share * (double)index->tracks) {
+           (double)focus_units_of_stride(origin, items, *stride + 1, seen, &boxes) >= share * (double)tracks) {
         *stride += 1;
         *runs = boxes;
     }

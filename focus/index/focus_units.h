@@ -24,14 +24,25 @@ static inline int64_t focus_unit_item(const focus_units *units, int64_t unit)
     return units->item != NULL ? units->item[unit] : unit;
 }
 
+/* Returns the code of the mean log-odds of items, of which codes are a linear function. sum: of `items` codes. */
+static inline uint16_t focus_mean_code(int64_t sum, int64_t items)
+{
+    return (uint16_t)((sum + items / 2) / items);
+}
+
 /* [out] code: [units->count] scores of a class. WEFT_ERR_RESOURCE. */
 weft_status focus_units_score(const focus_units *units, const focus_index *index, int64_t class, uint16_t *code);
 
 /*
- * What the other way to save runs would need of an index of moving things: to look at every stride-th frame alone, and
- * ask about each of its boxes. [out] stride: the largest up to FOCUS_STRIDE_MOST that comes upon at least this share
- * of all tracks, as every smaller one does; 1: every frame has to be looked at. runs: boxes of those frames.
- * WEFT_ERR_RESOURCE.
+ * The other way to save runs on moving things: to look at every stride-th frame alone, and ask about each of its boxes.
+ * origin: [items] of the boxes. tracks: their number.
  */
+
+/* Returns the tracks that have a box in one of those frames. [in, out] seen: [tracks], zeros, and then what earlier
+ * calls with other strides left. [out] runs: boxes of those frames. */
+int64_t focus_units_of_stride(const item_origin *origin, int64_t items, int64_t stride, int32_t *seen, int64_t *runs);
+/* [out] stride: the largest up to FOCUS_STRIDE_MOST that comes upon at least this share of all tracks, as every smaller
+ * one does; 1: every frame has to be looked at. runs: boxes of those frames. WEFT_ERR_RESOURCE. */
 enum { FOCUS_STRIDE_MOST = 1024 };
-weft_status focus_units_stride(const focus_index *index, double share, int64_t *stride, int64_t *runs);
+weft_status focus_units_stride(const item_origin *origin, int64_t items, int64_t tracks, double share, int64_t *stride,
+                               int64_t *runs);

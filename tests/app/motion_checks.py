@@ -6,6 +6,8 @@ count CSV FILE PREDICTIONS CLASS: all tracks were asked about, and so many are o
 scene FILE LEAST TRACKS: at least so many boxes a track, of at least so many tracks.
 stride LOG FILE SHARE: what the log of a query says about every s-th frame.
 runs CSV FILE: the network ran once a track at most.
+plan CSV FILE SMALL LARGE: agreement for the surest boxes of all tracks, and plans of every s-th frame, by answers for all boxes; the
+    last cheap network is the expensive one.
 """
 import collections
 import csv
@@ -82,14 +84,19 @@ def check_answers(path, index, predictions, wanted):
     assert {int(row["track"]) for row in rows} == of_class(index, predictions, wanted)
 
 
-def of_class(index, predictions, wanted):
-    """Tracks of a class: by the answer for the box of which the cheap network is surest, the first of equal ones."""
+def surest(index):
+    """Of each track the number of the box of which the cheap network is surest, the first of equal ones."""
     best = {}
     for number, (_, _, track, _, score) in enumerate(boxes(index)):
         if track not in best or score > best[track][0]:
             best[track] = (score, number)
+    return {track: number for track, (_, number) in best.items()}
+
+
+def of_class(index, predictions, wanted):
+    """Tracks of a class, by the answer for that box."""
     answer = [row[0] for row in npy(predictions)]
-    return {track for track, (_, number) in best.items() if answer[number] == int(wanted)}
+    return {track for track, number in surest(index).items() if answer[number] == int(wanted)}
 
 
 def check_count(path, index, predictions, wanted):
@@ -125,5 +132,28 @@ def check_stride(path, index, share):
     assert f"every {stride}th frame alone" in log and f" needs {len(seen(stride))} runs" in log, (stride, log)
 
 
-{"truth": check_truth, "stride": check_stride, "answers": check_answers, "count": check_count, "scene": check_scene,
+def check_plan(path, index, small, large):
+    items, asked = boxes(index), surest(index).values()
+    tracks = {item[2] for item in items}
+    cheap, truth = ([row[0] for row in npy(predictions)] for predictions in (small, large))
+    with open(path, encoding="utf-8") as stream:
+        rows = list(csv.DictReader(stream))
+    assert [row["plan"] for row in rows][:4] == ["cheap", "cheap", "everything", "every 2nd"], rows
+
+    def near(row, key, value):
+        assert abs(float(row[key]) - value) < 1e-6, (row, key, value)
+    near(rows[0], "agreement", sum(cheap[number] == truth[number] for number in asked) / len(tracks))
+    near(rows[1], "agreement", 1.0)
+    near(rows[2], "query_runs", len(items))
+    for k, row in enumerate(rows[3:]):
+        seen = [item for item in items if item[1] % (2 << k) == 0]
+        near(row, "query_runs", len(seen))
+        near(row, "recall", len({item[2] for item in seen}) / len(tracks))
+        near(row, "precision", 1.0)
+    assert all(float(row["query_runs"]) <= len(tracks) for row in rows[:2]), rows
+    chosen, = [row for row in rows if row["chosen"] == "true"]
+    assert float(chosen["recall"]) >= 0.95 and float(chosen["precision"]) >= 0.95
+
+
+{"truth": check_truth, "plan": check_plan, "stride": check_stride, "answers": check_answers, "count": check_count, "scene": check_scene,
  "runs": check_runs}[sys.argv[1]](*sys.argv[2:])

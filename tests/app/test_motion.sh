@@ -68,9 +68,16 @@ grep -q ",0$" out || fail "every track was asked about, and the network runs aga
 ok ranks 2 "$weft" focus query --data traffic/frames --index grown.idx --expensive large --class class1 --labels 12 "${options[@]}"
 cmp out one.csv || fail "2 ranks answer otherwise"
 
+# ---- plans: of tracks, beside every s-th frame ----
+ok "$weft" predict --data traffic/frames --motion --checkpoint small "${options[@]}" --out cheap
+ok focus plan --data traffic/frames --motion --cheap small,large --expensive large
+check plan out one.idx cheap/predictions.npy all/predictions.npy
+cut -d, -f1-4,6-8 out >plan.csv
+ok ranks 2 "$weft" focus plan --data traffic/frames --motion --cheap small,large --expensive large "${options[@]}"
+cut -d, -f1-4,6-8 out | cmp - plan.csv || fail "2 ranks plan otherwise"
+
 # ---- what is refused, and frames that are damaged ----
 refused 65 "read the data in one way" focus ingest --data traffic/frames --cheap small --index one.idx
-refused 69 "plans are made of whole files" focus plan --data traffic/frames --motion --cheap small --expensive large
 cp traffic/frames/000031.jpg grown/000030.jpg
 refused 65 "other contents than when the index" focus query --data grown --index one.idx --expensive large --class class1
 rm grown/000030.jpg

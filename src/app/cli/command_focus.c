@@ -184,8 +184,9 @@ static weft_status run(model_job *job, void *self)
 static weft_status print_plan(const focus_plan *plan, const weft_options *o)
 {
     char folder[FILE_PATH_MAX];
-    log_info("plans for %lld items by answers of all networks for %lld; figures are means over %d classes",
-             (long long)plan->items, (long long)plan->labels, plan->classes);
+    log_info("plans for %lld %s by %lld runs of the expensive network; figures are means over %d classes",
+             (long long)plan->units, plan->units < plan->items ? "tracks" : "items", (long long)plan->labels,
+             plan->classes);
     WEFT_TRY(focus_plan_write(plan, option_text(o, OPT_FOCUS_EXPENSIVE), folder));
     if (folder[0] != '\0') {
         log_info("%s/front.csv holds these lines; weft report %s draws them", folder,

@@ -10,8 +10,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "app/focus/focus_scores.h"
-#include "app/predict/predictions.h"
 #include "base/integer/integers.h"
 #include "focus/bounds/thresholds.h"
 #include "focus/index/focus_index.h"
@@ -24,10 +22,8 @@ typedef struct tally {
 typedef struct front {
     const front_sample *sample;
     const front_goal *goal;
-    int64_t *place; /* [uniforms + judges] of rows in the sample: those that set thresholds, then those that judge */
-    int64_t judges; /* rows of the runs; without runs the uniform ones judge, too */
-    int32_t *truth; /* [rows] class by the expensive network */
-    uint16_t *code; /* [classes of the expensive network, rows] by the cheap network at hand */
+    int64_t *place; /* [uniforms + judges] of units in the sample: those that set thresholds, then those that judge */
+    int64_t judges; /* units of the runs; without runs the uniform ones judge, too */
     focus_label *label;    /* [uniforms] */
     focus_label *repeated; /* [goal->labels] */
     focus_plan *plan;
@@ -41,21 +37,18 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static int64_t place_of(const front_sample *s, int64_t row)
+static int64_t place_of(const front_sample *s, int64_t unit)
 {
-    const int64_t *found = bsearch(&row, s->row, (size_t)s->rows, sizeof row, by_number);
+    const int64_t *found = bsearch(&unit, s->unit, (size_t)s->drawn, sizeof unit, by_number);
     assert(found != NULL);
-    return found - s->row;
+    return found - s->unit;
 }
 
 static weft_status prepare(front *f)
 {
     const front_sample *s = f->sample;
-    const front_network *large = &s->network[0];
     f->judges = s->runs > 0 ? s->runs * FRONT_RUN : s->uniforms;
     WEFT_TRY(WEFT_NEW(&f->place, s->uniforms + f->judges, WEFT_MEM_FOCUS));
-    WEFT_TRY(WEFT_NEW(&f->truth, s->rows, WEFT_MEM_FOCUS));
-    WEFT_TRY(WEFT_NEW(&f->code, s->rows * large->classes, WEFT_MEM_FOCUS));
     WEFT_TRY(WEFT_NEW(&f->label, s->uniforms, WEFT_MEM_FOCUS));
     WEFT_TRY(WEFT_NEW(&f->repeated, f->goal->labels, WEFT_MEM_FOCUS));
     for (int64_t i = 0; i < s->uniforms; ++i) {
@@ -65,17 +58,14 @@ static weft_status prepare(front *f)
         f->place[s->uniforms + i] =
             s->runs > 0 ? place_of(s, s->run[i / FRONT_RUN] * FRONT_RUN + i % FRONT_RUN) : f->place[i];
     }
-    for (int64_t i = 0; i < s->rows; ++i) {
-        f->truth[i] = predictions_class(large->logits + i * large->classes, large->classes);
-    }
     return WEFT_OK;
 }
 
-/* Returns true if any row of the sample is of the class. */
-static bool has_class(const front *f, int64_t class)
+/* Returns true if any unit of the sample is of the class. */
+static bool has_class(const front *f, const front_network *n, int64_t class)
 {
-    for (int64_t i = 0; i < f->sample->rows; ++i) {
-        if (f->truth[i] == class) {
+    for (int64_t i = 0; i < f->sample->drawn; ++i) {
+        if (n->truth[i] == class) {
             return true;
         }
     }
@@ -84,19 +74,10 @@ static bool has_class(const front *f, int64_t class)
 
 /* ---- cheap networks ---- */
 
-static weft_status score(front *f, const front_network *n)
+/* The score of a unit of the sample for a class of the expensive network. */
+static uint16_t code_of(const front_network *n, int64_t at, int64_t class)
 {
-    double *odds = NULL;
-    const int64_t classes = f->sample->network[0].classes;
-    weft_status status = WEFT_NEW(&odds, n->classes, WEFT_MEM_FOCUS);
-    for (int64_t i = 0; status == WEFT_OK && i < n->rows; ++i) {
-        status = focus_scores_odds(n->logits + i * n->classes, n->classes, odds);
-        for (int64_t c = 0; status == WEFT_OK && c < classes; ++c) {
-            f->code[c * n->rows + i] = focus_code(odds[n->class_of[c]]);
-        }
-    }
-    weft_free(odds);
-    return status;
+    return n->code[at * n->classes + n->class_of[class]];
 }
 
 /* What a query of a class would do. */
@@ -114,49 +95,49 @@ static void forecast_high(const front *f, int64_t likely, int64_t items, class_p
     for (int64_t i = 0; i < wanted; ++i) {
         f->repeated[i] = of[i * likely / wanted];
     }
-    focus_precision_answers(f->repeated, wanted, items, NULL, f->goal->precision, f->goal->delta / 2.0, &c->hi);
+    focus_precision_answers(f->repeated, wanted, items, NULL, f->goal->precision, focus_delta_high(f->goal->delta),
+                            &c->hi);
     for (int64_t i = 0; i < wanted; ++i) {
         c->sure += f->repeated[i].code >= c->hi;
     }
 }
 
-static class_plan plan_class(const front *f, int64_t class)
+static class_plan plan_class(const front *f, const front_network *n, int64_t class)
 {
     const front_sample *s = f->sample;
-    const uint16_t *code = f->code + class * s->rows;
     class_plan c = {.hi = FOCUS_NONE};
     int64_t candidates = 0, positives = 0;
     for (int64_t i = 0; i < s->uniforms; ++i) {
         const int64_t at = f->place[i];
-        f->label[i] = (focus_label){.code = code[at], .positive = f->truth[at] == class};
+        f->label[i] = (focus_label){.code = code_of(n, at, class), .positive = n->truth[at] == class};
         positives += f->label[i].positive;
     }
-    (void)focus_recall_exact(f->label, s->uniforms, f->goal->recall, f->goal->delta / 2.0, &c.lo);
+    (void)focus_recall_exact(f->label, s->uniforms, f->goal->recall, focus_delta_low(f->goal->delta), &c.lo);
     while (candidates < s->uniforms && f->label[s->uniforms - 1 - candidates].code >= c.lo) {
         ++candidates; /* the sample is sorted by now */
     }
     const int64_t likely = smaller(candidates, positives + (positives + 1) / 2);
-    const double items = (double)likely / (double)s->uniforms * (double)s->items;
+    const double items = (double)likely / (double)s->uniforms * (double)s->units;
     if (items > (double)f->goal->labels) {
         forecast_high(f, likely, (int64_t)items, &c);
     }
     return c;
 }
 
-static void judge(const front *f, int64_t class, tally *sum)
+static void judge(const front *f, const front_network *n, int64_t class, tally *sum)
 {
-    const class_plan c = plan_class(f, class);
+    const class_plan c = plan_class(f, n, class);
     double between = 0.0;
     for (int64_t i = 0; i < f->judges; ++i) {
         const int64_t at = f->place[f->sample->uniforms + i];
-        const int32_t code = f->code[class * f->sample->rows + at];
-        const bool positive = f->truth[at] == class;
+        const int32_t code = code_of(n, at, class);
+        const bool positive = n->truth[at] == class;
         sum->positives += positive;
         sum->hits += positive && code >= c.lo;
         sum->answers += code >= c.hi || (positive && code >= c.lo);
         between += code >= c.lo && code < c.hi;
     }
-    sum->runs += between / (double)f->judges * (double)f->sample->items + c.sure;
+    sum->runs += between / (double)f->judges * (double)f->sample->units + c.sure;
 }
 
 static double ratio(double part, double whole)
@@ -169,7 +150,7 @@ static double agreement(const front *f, const front_network *n)
     int64_t same = 0;
     for (int64_t i = 0; i < f->judges; ++i) {
         const int64_t at = f->place[f->sample->uniforms + i];
-        same += predictions_class(n->logits + at * n->classes, n->classes) == n->class_of[f->truth[at]];
+        same += n->class[at] == n->class_of[n->truth[at]];
     }
     return ratio((double)same, (double)f->judges);
 }
@@ -180,14 +161,13 @@ static void add(front *f, const focus_plan_row *row)
     f->plan->row[f->plan->count++] = *row;
 }
 
-static weft_status plan_cheap(front *f, const front_network *n)
+static void plan_cheap(front *f, const front_network *n)
 {
     tally sum = {.hits = 0.0};
     int classes = 0;
-    WEFT_TRY(score(f, n));
     for (int64_t c = 0; c < f->sample->network[0].classes; ++c) {
-        if (has_class(f, c)) {
-            judge(f, c, &sum);
+        if (has_class(f, n, c)) {
+            judge(f, n, c, &sum);
             ++classes;
         }
     }
@@ -200,7 +180,6 @@ static weft_status plan_cheap(front *f, const front_network *n)
                              .query_runs = sum.runs / (double)classes,
                              .recall = ratio(sum.hits, sum.positives),
                              .precision = ratio(sum.hits, sum.answers)});
-    return WEFT_OK;
 }
 
 /* ---- plans without a cheap network ---- */
@@ -215,26 +194,34 @@ static void plan_everything(front *f)
                              .precision = 1.0});
 }
 
-/* An item has the class of the last one before it that the network ran on. Of each class all answers count, so that
- * recall and precision are the share of right answers. */
+/* The share of items that have the class of the last one before them that the network ran on. Of each class all answers
+ * count, so that recall and precision are this share of right answers. */
+static double right_of_stride(const front *f, int64_t stride)
+{
+    const int64_t *place = f->place + f->sample->uniforms;
+    const int32_t *truth = f->sample->network[1].truth;
+    double right = 0.0;
+    for (int64_t i = 0; i < f->judges; ++i) {
+        right += truth[place[i]] == truth[place[i - i % stride]];
+    }
+    return right / (double)f->judges;
+}
+
+/* Tracks: those that some frame shows are answered for by the network itself, and the others are missed. */
 static void plan_strides(front *f)
 {
     static const char *const names[FRONT_STRIDES] = {"every 2nd", "every 4th", "every 8th", "every 16th", "every 32nd"};
-    for (int k = 0; k < FRONT_STRIDES && f->sample->runs > 0; ++k) {
+    const front_sample *s = f->sample;
+    const bool tracks = s->origin != NULL;
+    for (int k = 0; k < FRONT_STRIDES && (tracks || s->runs > 0); ++k) {
         const int64_t stride = (int64_t)2 << k;
-        double right = 0.0;
-        for (int64_t i = 0; i < f->judges; ++i) {
-            const int64_t *place = f->place + f->sample->uniforms;
-            right += f->truth[place[i]] == f->truth[place[i - i % stride]];
-        }
-        const double share = right / (double)f->judges;
-        const int64_t runs = (f->sample->items + stride - 1) / stride;
+        const double share = tracks ? s->stride_share[k] : right_of_stride(f, stride);
         add(f, &(focus_plan_row){.plan = names[k],
-                                 .network = f->sample->network[0].path,
+                                 .network = s->network[0].path,
                                  .agreement = share,
-                                 .query_runs = (double)runs,
+                                 .query_runs = (double)(tracks ? s->stride_runs[k] : (s->items + stride - 1) / stride),
                                  .recall = share,
-                                 .precision = share});
+                                 .precision = tracks ? 1.0 : share});
     }
 }
 
@@ -272,19 +259,19 @@ weft_status front_make(const front_sample *sample, const front_goal *goal, focus
 {
     front f = {.sample = sample, .goal = goal, .plan = plan};
     plan->items = sample->items;
-    plan->labels = sample->rows;
-    if (sample->network[0].logits == NULL) {
+    plan->units = sample->units;
+    if (sample->network[1].truth == NULL) {
         return WEFT_OK; /* another rank */
     }
-    weft_status status = prepare(&f);
-    for (int i = 1; status == WEFT_OK && i < sample->networks; ++i) {
-        status = plan_cheap(&f, &sample->network[i]);
-    }
+    const weft_status status = prepare(&f);
     if (status == WEFT_OK) {
+        for (int i = 1; i < sample->networks; ++i) {
+            plan_cheap(&f, &sample->network[i]);
+        }
         plan_everything(&f);
         plan_strides(&f);
         compare(&f);
     }
-    WEFT_FREE_ALL(f.place, f.truth, f.code, f.label, f.repeated);
+    WEFT_FREE_ALL(f.place, f.label, f.repeated);
     return status;
 }

@@ -1,27 +1,126 @@
 /* app/focus/focus_plan.c: see app/focus/focus_plan.h. Networks answer here; plans are compared in focus_front.c. */
 #include "app/focus/focus_plan.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "app/focus/focus_front.h"
 #include "app/focus/focus_network.h"
 #include "app/focus/focus_scores.h"
+#include "app/predict/predictions.h"
 #include "base/clock.h"
 #include "base/integer/integers.h"
 #include "focus/bounds/thresholds.h"
 #include "hal/hal.h"
 
-/* What a network says of the sample, and what that cost. */
 typedef struct planner {
     app_context *context;
     const weft_options *asked;
-    front_sample sample; /* the same on every rank */
-    name_list names;     /* of the expensive network's classes, on rank 0 */
+    front_sample sample; /* units and items are the same on every rank */
+    /* ---- rank 0: items that the expensive network is asked about, ascending, and what it says ---- */
+    int64_t *item;
+    int32_t *said;
+    int64_t items;
 } planner;
 
-/* ---- the sample ---- */
+/* Opens a network and its data. What moves is looked for once, and the networks behind the first hear of it. */
+static weft_status open_network(planner *s, predictor *p, const char *path)
+{
+    WEFT_TRY(predictor_open_model(s->context, s->asked, path, 1, p));
+    p->known = s->sample.origin;
+    p->known_count = s->sample.origin != NULL ? s->sample.items : 0;
+    WEFT_TRY(predictor_load(p, true));
+    return focus_network_check(p);
+}
+
+static weft_status draw(planner *s, const workload *work)
+{
+    WEFT_CHECK(work->held.total > 1, WEFT_ERR_DATA, "%s: has %lld %s, too few for a plan", work->name,
+               (long long)work->held.total, work->ops->rows);
+    return front_sample_draw(&s->sample, work, option_int(s->asked, OPT_FOCUS_LABELS),
+                             (uint64_t)option_int(s->asked, OPT_FOCUS_SEED));
+}
+
+static weft_status copy_names(const predictor *p, front_network *n)
+{
+    const name_list *names = &p->model->classes;
+    return names->text != NULL ? name_list_copy((const char *const *)names->text, names->count, &n->names) : WEFT_OK;
+}
+
+/* What `take` makes of these rows' answers, and what an item costs. Collective. */
+static weft_status answer(const planner *s, predictor *p, front_network *n, const int64_t *row, int64_t rows,
+                          weft_status (*take)(void *, int64_t, int64_t, const float *, int64_t), void *self)
+{
+    WEFT_TRY(predictor_select(p, row, rows));
+    double cost[2] = {-hal_cost_of_thread()->flops, -clock_seconds()};
+    WEFT_TRY(focus_scores_run(p, take, self));
+    cost[0] += hal_cost_of_thread()->flops;
+    cost[1] += clock_seconds();
+    WEFT_TRY(comm_allreduce(s->context->comm, &cost[0], 1, WEFT_DTYPE_F64, COMM_SUM));
+    n->flops = cost[0] / (double)rows;
+    n->seconds = cost[1] / (double)rows;
+    return WEFT_OK;
+}
+
+/* ---- a cheap network ---- */
+
+static weft_status answer_cheap(planner *s, predictor *p, front_network *n)
+{
+    weft_comm *comm = s->context->comm;
+    front_fold fold = {.sample = &s->sample, .network = n};
+    WEFT_TRY(open_network(s, p, n->path));
+    WEFT_TRY(comm_agree(comm, s->sample.items == 0 ? draw(s, p->work) : WEFT_OK));
+    WEFT_CHECK(p->work->held.total == s->sample.items, WEFT_ERR_INTERNAL, "%s: another number of rows", p->work->name);
+    n->classes = p->model->outputs;
+    WEFT_TRY(comm_agree(comm, comm_rank(comm) == 0 ? copy_names(p, n) : WEFT_OK));
+    const weft_status status = answer(s, p, n, s->sample.row, s->sample.rows, front_fold_take, &fold);
+    if (status == WEFT_OK) {
+        front_fold_end(&fold);
+    }
+    front_fold_free(&fold);
+    return status;
+}
+
+/* ---- the expensive network ---- */
+
+/* Which class of a cheap network stands for a class of the expensive one: that of its name, or that of all others. */
+static weft_status match_class(const front_network *large, const front_network *n, int64_t class, int64_t *found)
+{
+    char number[24];
+    (void)snprintf(number, sizeof number, "%lld", (long long)class);
+    const char *name = large->names.text != NULL ? large->names.text[class] : number;
+    if (n->names.text == NULL) {
+        *found = class;
+        WEFT_CHECK(n->classes == large->classes, WEFT_ERR_USAGE,
+                   "%s: answers with %lld classes, and the expensive network with %lld, without names by which they "
+                   "could be matched: leave this one out",
+                   n->path, (long long)n->classes, (long long)large->classes);
+        return WEFT_OK;
+    }
+    if (focus_network_indexed(&n->names, n->classes, n->path, &large->names, large->classes, name, found) != WEFT_OK) {
+        weft_error_clear();
+        return weft_fail(
+            WEFT_ERR_USAGE,
+            "%s: does not know the class %s of the expensive network, and has no class of all others: leave "
+            "it out",
+            n->path, name);
+    }
+    return WEFT_OK;
+}
+
+/* Rank 0. */
+static weft_status match_classes(planner *s)
+{
+    const front_network *large = &s->sample.network[0];
+    for (int i = 1; i < s->sample.networks; ++i) {
+        front_network *n = &s->sample.network[i];
+        WEFT_TRY(WEFT_NEW(&n->class_of, large->classes, WEFT_MEM_FOCUS));
+        for (int64_t c = 0; c < large->classes; ++c) {
+            WEFT_TRY(match_class(large, n, c, &n->class_of[c]));
+        }
+    }
+    return WEFT_OK;
+}
 
 static int by_number(const void *a, const void *b)
 {
@@ -29,119 +128,71 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Uniform rows first, then runs of consecutive ones; `row` is all of them, each once. */
-static weft_status draw(planner *s, int64_t items)
+/* Rank 0: what the cheap networks would have asked about, each item once. */
+static weft_status list_asked(planner *s)
 {
-    front_sample *f = &s->sample;
-    const int64_t labels = smaller(option_int(s->asked, OPT_FOCUS_LABELS), items), runs = items / FRONT_RUN;
-    const uint64_t seed = (uint64_t)option_int(s->asked, OPT_FOCUS_SEED);
-    f->items = items;
-    WEFT_TRY(WEFT_NEW(&f->uniform, labels, WEFT_MEM_FOCUS));
-    WEFT_TRY(WEFT_NEW(&f->row, labels + FRONT_RUNS * FRONT_RUN, WEFT_MEM_FOCUS));
-    f->uniforms = focus_draw_uniform(items, labels, seed, FOCUS_NO_CLASS, f->uniform);
-    f->runs = focus_draw_uniform(runs, FRONT_RUNS, seed, FOCUS_NO_CLASS, f->run);
-    memcpy(f->row, f->uniform, (size_t)f->uniforms * sizeof *f->row);
-    f->rows = f->uniforms;
-    for (int64_t r = 0; r < f->runs * FRONT_RUN; ++r) {
-        f->row[f->rows++] = f->run[r / FRONT_RUN] * FRONT_RUN + r % FRONT_RUN;
+    const front_sample *f = &s->sample;
+    int64_t all = 0;
+    WEFT_TRY(WEFT_NEW(&s->item, f->drawn * (f->networks - 1), WEFT_MEM_FOCUS));
+    for (int i = 1; i < f->networks; ++i) {
+        memcpy(s->item + all, f->network[i].asked, (size_t)f->drawn * sizeof *s->item);
+        all += f->drawn;
     }
-    qsort(f->row, (size_t)f->rows, sizeof *f->row, by_number);
-    int64_t once = 0;
-    for (int64_t i = 0; i < f->rows; ++i) {
-        if (once == 0 || f->row[once - 1] != f->row[i]) {
-            f->row[once++] = f->row[i];
+    qsort(s->item, (size_t)all, sizeof *s->item, by_number);
+    for (int64_t i = 0; i < all; ++i) {
+        if (s->items == 0 || s->item[s->items - 1] != s->item[i]) {
+            s->item[s->items++] = s->item[i];
         }
     }
-    f->rows = once;
-    return WEFT_OK;
+    return WEFT_NEW(&s->said, s->items, WEFT_MEM_FOCUS);
 }
 
-/* ---- a network ---- */
-
-static weft_status take_logits(void *self, int64_t first, int64_t rows, const float *logits, int64_t classes)
+/* Collective. */
+static weft_status share_asked(planner *s)
 {
-    front_network *n = self;
-    if (n->logits == NULL) {
-        WEFT_TRY(WEFT_NEW(&n->logits, n->rows * classes, WEFT_MEM_FOCUS));
-    }
-    memcpy(n->logits + first * classes, logits, (size_t)(rows * classes) * sizeof *logits);
-    return WEFT_OK;
-}
-
-/* Which class of the network stands for a class of the expensive one: that of its name, or that of all others. */
-static weft_status match_class(const planner *s, const predictor *p, int64_t class, int64_t *found)
-{
-    const saved_model *m = p->model;
-    const front_network *large = &s->sample.network[0];
-    char number[24];
-    (void)snprintf(number, sizeof number, "%lld", (long long)class);
-    const char *name = s->names.text != NULL ? s->names.text[class] : number;
-    if (m->classes.text == NULL) {
-        *found = class;
-        WEFT_CHECK(m->outputs == large->classes, WEFT_ERR_USAGE,
-                   "%s: answers with %lld classes, and the expensive network with %lld, without names by which they "
-                   "could be matched: leave this one out",
-                   m->path, (long long)m->outputs, (long long)large->classes);
-        return WEFT_OK;
-    }
-    if (focus_network_indexed(&m->classes, m->outputs, m->path, &s->names, large->classes, name, found) != WEFT_OK) {
-        weft_error_clear();
-        return weft_fail(
-            WEFT_ERR_USAGE,
-            "%s: does not know the class %s of the expensive network, and has no class of all others: leave "
-            "it out",
-            m->path, name);
-    }
-    return WEFT_OK;
-}
-
-/* Rank 0, which has the names. The first network is the expensive one. */
-static weft_status match_classes(planner *s, const predictor *p, front_network *n)
-{
-    const saved_model *m = p->model;
-    if (s->sample.networks == 0 && m->classes.text != NULL) {
-        WEFT_TRY(name_list_copy((const char *const *)m->classes.text, m->classes.count, &s->names));
-    }
-    const int64_t classes = s->sample.networks == 0 ? m->outputs : s->sample.network[0].classes;
-    WEFT_TRY(WEFT_NEW(&n->class_of, classes, WEFT_MEM_FOCUS));
-    for (int64_t c = 0; c < classes; ++c) {
-        n->class_of[c] = c;
-        WEFT_TRY(s->sample.networks > 0 ? match_class(s, p, c, &n->class_of[c]) : WEFT_OK);
-    }
-    return WEFT_OK;
-}
-
-static weft_status answer(planner *s, predictor *p, const char *path)
-{
-    front_network *n = &s->sample.network[s->sample.networks];
     weft_comm *comm = s->context->comm;
-    WEFT_TRY(predictor_open_model(s->context, s->asked, path, 1, p));
-    WEFT_TRY(predictor_load(p, true));
-    WEFT_TRY(focus_network_check(p));
-    WEFT_TRY(comm_agree(comm, comm_rank(comm) == 0 ? match_classes(s, p, n) : WEFT_OK));
-    WEFT_CHECK(p->work->held.total == 0 || workload_row_origin(p->work, 0).width == 0, WEFT_ERR_UNSUPPORTED,
-               "%s: plans are made of whole files, not of what moves in frames: weft focus query says what a pair of "
-               "networks does there, and what looking at every s-th frame would",
-               p->work->name);
-    if (s->sample.networks == 0) {
-        WEFT_CHECK(p->work->held.total > 1, WEFT_ERR_DATA, "%s: has %lld %s, too few for a plan", p->work->name,
-                   (long long)p->work->held.total, p->work->ops->rows);
-        WEFT_TRY(comm_agree(comm, draw(s, p->work->held.total)));
+    const bool first = comm_rank(comm) == 0;
+    WEFT_TRY(comm_agree(comm, first ? list_asked(s) : WEFT_OK));
+    WEFT_TRY(comm_bcast(comm, 0, &s->items, sizeof s->items));
+    WEFT_TRY(comm_agree(comm, first ? WEFT_OK : WEFT_NEW(&s->item, s->items, WEFT_MEM_FOCUS)));
+    return comm_bcast(comm, 0, s->item, s->items * (int64_t)sizeof *s->item);
+}
+
+static weft_status take_classes(void *self, int64_t first, int64_t rows, const float *logits, int64_t classes)
+{
+    planner *s = self;
+    for (int64_t i = 0; i < rows; ++i) {
+        s->said[first + i] = predictions_class(logits + i * classes, classes);
     }
-    WEFT_CHECK(p->work->held.total == s->sample.items, WEFT_ERR_INTERNAL, "%s: another number of rows", p->work->name);
-    n->rows = s->sample.rows;
-    n->classes = p->work->outputs;
-    WEFT_TRY(predictor_select(p, s->sample.row, s->sample.rows));
-    double cost[2] = {-hal_cost_of_thread()->flops, -clock_seconds()};
-    WEFT_TRY(focus_scores_run(p, take_logits, n));
-    cost[0] += hal_cost_of_thread()->flops;
-    cost[1] += clock_seconds();
-    WEFT_TRY(comm_allreduce(comm, &cost[0], 1, WEFT_DTYPE_F64, COMM_SUM));
-    n->flops = cost[0] / (double)n->rows;
-    n->seconds = cost[1] / (double)n->rows;
-    n->path = path;
-    s->sample.networks++;
     return WEFT_OK;
+}
+
+/* Rank 0. */
+static weft_status hand_out(planner *s)
+{
+    for (int i = 1; i < s->sample.networks; ++i) {
+        front_network *n = &s->sample.network[i];
+        WEFT_TRY(WEFT_NEW(&n->truth, s->sample.drawn, WEFT_MEM_FOCUS));
+        for (int64_t u = 0; u < s->sample.drawn; ++u) {
+            const int64_t *found = bsearch(&n->asked[u], s->item, (size_t)s->items, sizeof *s->item, by_number);
+            n->truth[u] = s->said[found - s->item];
+        }
+    }
+    return WEFT_OK;
+}
+
+static weft_status answer_expensive(planner *s, predictor *p)
+{
+    weft_comm *comm = s->context->comm;
+    const bool first = comm_rank(comm) == 0;
+    front_network *n = &s->sample.network[0];
+    WEFT_TRY(open_network(s, p, n->path));
+    n->classes = p->model->outputs;
+    WEFT_TRY(comm_agree(comm, first ? copy_names(p, n) : WEFT_OK));
+    WEFT_TRY(comm_agree(comm, first ? match_classes(s) : WEFT_OK));
+    WEFT_TRY(share_asked(s));
+    WEFT_TRY(answer(s, p, n, s->item, s->items, take_classes, s));
+    return comm_agree(comm, first ? hand_out(s) : WEFT_OK);
 }
 
 /* ---- all of them ---- */
@@ -162,15 +213,18 @@ static weft_status cut_list(char *text, const char *path[FRONT_NETWORKS], int *c
     return WEFT_OK;
 }
 
+/* The expensive network comes last: what it is asked about depends on the others. */
 static weft_status answer_each(planner *s, predictor *p, const char *const *path, int count)
 {
+    s->sample.networks = count;
     for (int i = 0; i < count; ++i) {
-        if (i > 0) {
-            predictor_close(p);
-        }
-        WEFT_TRY(answer(s, p, path[i]));
+        s->sample.network[i].path = path[i];
     }
-    return WEFT_OK;
+    for (int i = 1; i < count; ++i) {
+        WEFT_TRY(answer_cheap(s, p, &s->sample.network[i]));
+        predictor_close(p);
+    }
+    return answer_expensive(s, p);
 }
 
 weft_status focus_plan_make(app_context *context, const weft_options *asked, predictor *p, focus_plan *plan)
@@ -189,13 +243,11 @@ weft_status focus_plan_make(app_context *context, const weft_options *asked, pre
         const front_goal goal = {.recall = option_real(asked, OPT_FOCUS_RECALL),
                                  .precision = option_real(asked, OPT_FOCUS_PRECISION),
                                  .delta = 1.0 - option_real(asked, OPT_FOCUS_CONFIDENCE),
-                                 .labels = (smaller(option_int(asked, OPT_FOCUS_LABELS), s.sample.items) + 1) / 2};
+                                 .labels = (smaller(option_int(asked, OPT_FOCUS_LABELS), s.sample.units) + 1) / 2};
+        plan->labels = s.items;
         status = comm_agree(context->comm, front_make(&s.sample, &goal, plan));
     }
-    for (int i = 0; i < FRONT_NETWORKS; ++i) {
-        WEFT_FREE_ALL(s.sample.network[i].logits, s.sample.network[i].class_of);
-    }
-    WEFT_FREE_ALL(s.sample.uniform, s.sample.row);
-    name_list_free(&s.names);
+    front_sample_free(&s.sample);
+    WEFT_FREE_ALL(s.item, s.said);
     return status;
 }

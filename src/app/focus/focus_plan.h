@@ -2,11 +2,12 @@
  * app/focus/focus_plan.h: weft focus plan: what cheap networks cost at ingest and queries cost then, on labelled
  * samples.
  *
- * All networks answer for two samples of the data: N items that are drawn uniformly, and runs of consecutive ones. Half
- * of the drawn ones set thresholds as a query does, the others, and no item of the first half, say what recall and
- * precision came of them and how many items would reach the expensive network. Beside the cheap networks stand two
- * plans without any: the expensive network on everything, and on every s-th item, whose answer stands for the items up
- * to the next one; runs of consecutive items say how often that is right.
+ * All networks answer for two samples of what queries count, items or tracks of moving things: N that are drawn
+ * uniformly set thresholds as a query does; runs of consecutive ones, which set none, say what recall and precision
+ * came of them and how many would reach the expensive network. Beside the cheap networks stand plans without any: the
+ * expensive network on everything, and on every s-th item, whose answer stands for the items up to the next one; runs
+ * of consecutive items say how often that is right. Of moving things it is every s-th frame, with all that moves there,
+ * and the tracks that no such frame shows are missed.
  */
 #pragma once
 
@@ -27,8 +28,9 @@ typedef struct focus_plan {
     char cheap[FILE_PATH_MAX]; /* names of the networks in `row`, each with its NUL */
     focus_plan_row row[FOCUS_PLANS_MAX];
     int count;
-    int64_t items, labels; /* of the data; that the expensive network ran on for the plan */
-    int classes;           /* that the figures are means of */
+    int64_t items, units; /* of the data; what queries count of them: as many, or tracks */
+    int64_t labels;       /* items that the expensive network ran on for the plan */
+    int classes;          /* that the figures are means of */
 } focus_plan;
 
 /*

@@ -122,7 +122,8 @@ static weft_status draw_by_score(focus_query *q)
                                : status;
     status = status == WEFT_OK ? label(q, &sample) : status;
     if (status == WEFT_OK && !q->late) {
-        q->importance = focus_recall_importance(sample.label, sample.count, q->recall, q->delta / 2.0, &q->lo);
+        q->importance =
+            focus_recall_importance(sample.label, sample.count, q->recall, focus_delta_low(q->delta), &q->lo);
     }
     release(&sample);
     return status;
@@ -145,7 +146,7 @@ static weft_status set_low(focus_query *q)
             q->positives += q->sample[i].positive ? (double)units_of(q) / (double)q->drawn : 0.0;
         }
         /* The number of positives alone decides between the samples, so the promise of each stands. */
-        const bool enough = focus_recall_exact(q->sample, q->drawn, q->recall, q->delta / 2.0, &q->lo);
+        const bool enough = focus_recall_exact(q->sample, q->drawn, q->recall, focus_delta_low(q->delta), &q->lo);
         status = !enough && q->drawn < units_of(q) ? draw_by_score(q) : WEFT_OK;
     }
     release(&sample);
@@ -202,7 +203,7 @@ static int32_t likely_from(const focus_query *q, int64_t labels, const int64_t *
 /* hi counts on what is verified below it; where time ends that, high_alone keeps the precision by itself. */
 static void choose_high(focus_query *q, labelled *sample, int64_t candidates, const int64_t *from)
 {
-    const double delta = q->delta / 2.0;
+    const double delta = focus_delta_high(q->delta);
     focus_precision_exact(sample->label, sample->count, q->precision, delta, &q->high_alone);
     focus_precision_answers(sample->label, sample->count, candidates, from, q->precision, delta, &q->hi);
     q->accepted_share = share_from(sample, q->hi);
@@ -284,7 +285,7 @@ static void bound_late(focus_query *q)
         answered += q->sample[i].positive && ((code >= q->lo && code < q->hi) || code >= q->high_alone);
     }
     q->hi = q->high_alone;
-    q->kept = positives > 0 ? 1.0 - binomial_upper(positives, positives - answered, q->delta / 2.0) : 0.0;
+    q->kept = positives > 0 ? 1.0 - binomial_upper(positives, positives - answered, focus_delta_low(q->delta)) : 0.0;
     q->kept = fmin(q->kept, q->recall);
 }
 
@@ -406,7 +407,8 @@ weft_status focus_query_run(focus_query *q, int64_t indexed_class)
     WEFT_TRY(WEFT_NEW(&q->found, units_of(q), WEFT_MEM_FOCUS));
     WEFT_TRY(focus_units_score(&q->units, index, indexed_class, q->code));
     if (q->units.item != NULL && q->limit == 0) {
-        WEFT_TRY(focus_units_stride(index, q->recall, &q->stride, &q->stride_runs));
+        WEFT_TRY(
+            focus_units_stride(q->asker->origin, index->items, index->tracks, q->recall, &q->stride, &q->stride_runs));
     }
     return q->limit > 0 ? run_limit(q) : run_thresholds(q);
 }

@@ -11,8 +11,8 @@
  * With a limit of time it decides about the likeliest first, and what it came to is answered; the uniform sample then
  * says how much of the class that is at least.
  *
- * Each threshold holds with half of what the confidence leaves. Samples are functions of the seed, so a second query of
- * a class finds all answers in the index, and the network does not run.
+ * The thresholds share what the confidence leaves (focus_delta_low). Samples are functions of the seed, so a second
+ * query of a class finds all answers in the index, and the network does not run.
  */
 #pragma once
 

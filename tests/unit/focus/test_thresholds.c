@@ -205,9 +205,9 @@ static void test_precision_and_recall_hold_together(void **state)
     for (uint64_t trial = 0; trial < TRIALS; ++trial) {
         int32_t lo, hi;
         make_scores(trial, 0.1, false);
-        (void)focus_recall_exact(sample, draw(trial, FOCUS_ALL, sample), TARGET, DELTA / 2.0, &lo);
+        (void)focus_recall_exact(sample, draw(trial, FOCUS_ALL, sample), TARGET, focus_delta_low(DELTA), &lo);
         const int64_t drawn = draw(trial + 1000, lo, sample);
-        focus_precision_exact(sample, drawn, TARGET, DELTA / 2.0, &hi);
+        focus_precision_exact(sample, drawn, TARGET, focus_delta_high(DELTA), &hi);
         accepted += hi != FOCUS_NONE;
         held += recall_of(lo) >= TARGET && precision_of(hi) >= TARGET;
         naive += precision_of(naive_precision(sample, drawn)) >= TARGET;
