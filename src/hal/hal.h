@@ -209,6 +209,8 @@ typedef struct hal_csr {
     /* host [rows], [cols]: not 0 where a run along HAL_SPMM_MARKED_ROWS or _COLS has edges (hal_spmm_part); NULL: there
      * are no such runs. A form may take no notice of marks: see hal_spmm_info.marked. */
     const uint8_t *marked_row, *marked_col;
+    int64_t usual_d; /* the width that most columns are run at, by which a form may size what it reads at a time; 0: the
+                      * widest operand */
 } hal_csr;
 
 /* Forms of a prepared matrix. Options take their first letters too. */
@@ -256,7 +258,6 @@ typedef struct hal_spmm_turns {
 typedef struct hal_spmm_request {
     hal_spmm_turns *turns; /* NULL: this rank measures alone */
     int64_t max_d;         /* widest operand, as for spmm_create */
-    int64_t d;             /* most frequent width of an operand; 0: max_d */
     bool by_rule;          /* true: decide without measuring, with the same answer in every run */
     bool dense;            /* true: rows of operands have no gaps; false: sums lie beside sources, as in a layer */
     /* Bytes that the trial may allocate for its operands: those that the caller's own operands will take later. One
