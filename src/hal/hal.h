@@ -267,9 +267,8 @@ typedef struct hal_spmm_request {
 
 typedef struct hal_sparse_ops {
     /* Prepares a matrix A for hal_spmm_run, which multiplies by A. For A^T, pass the transposed CSR; a symmetric graph
-     * needs one matrix only. max_d: widest operand, which sizes the packing buffer. form: a given form, or
-     * HAL_SPMM_AUTO to measure on dense operands and take the best. Returns WEFT_ERR_UNSUPPORTED if the form cannot
-     * hold the matrix's values. */
+     * needs one matrix only. max_d: widest operand. form: a given form, or HAL_SPMM_AUTO to measure on dense operands
+     * and take the best. Returns WEFT_ERR_UNSUPPORTED if the form cannot hold the matrix's values. */
     weft_status (*spmm_create)(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, int64_t max_d, hal_spmm **spmm);
     /* Measures what each form costs: the first half of HAL_SPMM_AUTO. The caller may add up the costs of all ranks,
      * pick a form (hal_spmm_pick) and take it (hal_spmm_take) while csr lives. A backend with one form measures and
