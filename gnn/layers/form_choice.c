@@ -93,7 +93,6 @@ static weft_status try_forms(gnn_form_choice *choice, hal_spmm_turns *turns, con
 {
     const hal_spmm_request request = {.turns = turns,
                                       .max_d = choice->asked.max_width,
-                                      .d = choice->asked.width,
                                       .by_rule = choice->asked.by_rule,
                                       .operand_bytes = choice->asked.operand_bytes};
     const double start = clock_seconds();
@@ -141,7 +140,9 @@ static weft_status choose(gnn_form_choice *choice, int role, const hal_csr *csr,
     return WEFT_OK;
 }
 
-weft_status gnn_form_create(gnn_form_choice *choice, int role, weft_status status, const hal_csr *csr, hal_spmm **spmm)
+/* csr: NULL, or with its usual width. */
+static weft_status create_sized(gnn_form_choice *choice, int role, weft_status status, const hal_csr *csr,
+                                hal_spmm **spmm)
 {
     weft_hal *hal = choice->hal;
     const int64_t width = choice->asked.max_width;
@@ -167,4 +168,11 @@ weft_status gnn_form_create(gnn_form_choice *choice, int role, weft_status statu
         *spmm = NULL;
     }
     return status;
+}
+
+weft_status gnn_form_create(gnn_form_choice *choice, int role, weft_status status, const hal_csr *csr, hal_spmm **spmm)
+{
+    hal_csr sized = csr != NULL ? *csr : (hal_csr){.rows = 0};
+    sized.usual_d = choice->asked.width;
+    return create_sized(choice, role, status, csr != NULL ? &sized : NULL, spmm);
 }

@@ -209,6 +209,8 @@ typedef struct hal_csr {
     /* host [rows], [cols]: not 0 where a run along HAL_SPMM_MARKED_ROWS or _COLS has edges (hal_spmm_part); NULL: there
      * are no such runs. A form may take no notice of marks: see hal_spmm_info.marked. */
     const uint8_t *marked_row, *marked_col;
+    int64_t usual_d; /* the width that most columns are run at, by which a form may size what it reads at a time; 0: the
+                      * widest operand */
 } hal_csr;
 
 /* Forms of a prepared matrix. Options take their first letters too. */
@@ -256,7 +258,6 @@ typedef struct hal_spmm_turns {
 typedef struct hal_spmm_request {
     hal_spmm_turns *turns; /* NULL: this rank measures alone */
     int64_t max_d;         /* widest operand, as for spmm_create */
-    int64_t d;             /* most frequent width of an operand; 0: max_d */
     bool by_rule;          /* true: decide without measuring, with the same answer in every run */
     bool dense;            /* true: rows of operands have no gaps; false: sums lie beside sources, as in a layer */
     /* Bytes that the trial may allocate for its operands: those that the caller's own operands will take later. One
@@ -266,9 +267,8 @@ typedef struct hal_spmm_request {
 
 typedef struct hal_sparse_ops {
     /* Prepares a matrix A for hal_spmm_run, which multiplies by A. For A^T, pass the transposed CSR; a symmetric graph
-     * needs one matrix only. max_d: widest operand, which sizes the packing buffer. form: a given form, or
-     * HAL_SPMM_AUTO to measure on dense operands and take the best. Returns WEFT_ERR_UNSUPPORTED if the form cannot
-     * hold the matrix's values. */
+     * needs one matrix only. max_d: widest operand. form: a given form, or HAL_SPMM_AUTO to measure on dense operands
+     * and take the best. Returns WEFT_ERR_UNSUPPORTED if the form cannot hold the matrix's values. */
     weft_status (*spmm_create)(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, int64_t max_d, hal_spmm **spmm);
     /* Measures what each form costs: the first half of HAL_SPMM_AUTO. The caller may add up the costs of all ranks,
      * pick a form (hal_spmm_pick) and take it (hal_spmm_take) while csr lives. A backend with one form measures and

@@ -266,7 +266,11 @@ static graph some_graph(int64_t rows, int64_t cols, int64_t longest)
 
 static void check_problem(problem *p)
 {
-    const hal_csr csr = {.rows = p->g.rows, .cols = p->g.cols, .offset = p->g.offset, .column = p->g.column};
+    const hal_csr csr = {.rows = p->g.rows,
+                         .cols = p->g.cols,
+                         .offset = p->g.offset,
+                         .column = p->g.column,
+                         .usual_d = p->d % 2 != 0 ? 16 : 0}; /* strips of 16 */
     for (int b = 0; b < BACKENDS; b++) {
         weft_hal *hal = NULL;
         hal_spmm *spmm = NULL;

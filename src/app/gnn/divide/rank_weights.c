@@ -139,7 +139,7 @@ static weft_status time_runs(weft_hal *hal, const hal_spmm_run_args *args, doubl
 
 static weft_status prepare(weft_hal *hal, const hal_csr *csr, int64_t width, hal_spmm_form form, hal_spmm **matrix)
 {
-    const hal_spmm_request request = {.max_d = width, .d = width};
+    const hal_spmm_request request = {.max_d = width};
     hal_spmm_trial trial;
     if (form != HAL_SPMM_AUTO) {
         return hal->sparse.spmm_create(hal, csr, form, width, matrix);

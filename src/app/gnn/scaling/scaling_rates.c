@@ -95,7 +95,6 @@ static weft_status create_matrix(weft_hal *hal, const hal_csr *csr, const gnn_pl
                                  hal_spmm **matrix)
 {
     const hal_spmm_request request = {.max_d = plan->max_width,
-                                      .d = gnn_plan_epoch_width(plan),
                                       .operand_bytes = 8 * (uint64_t)(csr->rows * plan->max_width)};
     hal_spmm_trial trial;
     if (form != HAL_SPMM_AUTO) {
@@ -112,7 +111,8 @@ weft_status scaling_measure_edges(weft_hal *hal, const weft_part *part, const gn
                          .cols = part->n_local,
                          .offset = part->offset,
                          .column = part->source,
-                         .value = part->weight};
+                         .value = part->weight,
+                         .usual_d = gnn_plan_epoch_width(plan)};
     timed_run run = {.hal = hal};
     void *x = NULL, *out = NULL;
     weft_status status = WEFT_OK;

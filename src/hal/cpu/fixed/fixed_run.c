@@ -14,7 +14,8 @@ static fixed_pass pass_of(const hal_spmm *spmm, const hal_fixed_run_args *a, int
 {
     const int64_t left = a->out.cols - column;
     const bool integers = a->x.dtype == WEFT_DTYPE_I16;
-    const int width = (int)(left < SPMM_STRIP ? left : SPMM_STRIP);
+    const int64_t widest = spmm_strip(spmm->usual_d);
+    const int width = (int)(left < widest ? left : widest);
     const hal_mat x = hal_mat_cols(&a->x, column, width), out = hal_mat_cols(&a->out, column, width);
     fixed_pass pass = {.strip = spmm_strip(width),
                        .width = width,
@@ -57,7 +58,7 @@ static void sweep(const hal_spmm *spmm, const fixed_kernels *kernels, fixed_pass
 /* The work is a sequence of (strip, block): a slice may end between two, the sums and the packed strip wait. */
 static void run_strips(const hal_spmm *spmm, const fixed_kernels *kernels, const hal_fixed_run_args *a)
 {
-    const int64_t blocks = spmm->by_block.count, widest = SPMM_STRIP;
+    const int64_t blocks = spmm->by_block.count, widest = spmm_strip(spmm->usual_d);
     const int64_t units = blocks * ((a->out.cols + widest - 1) / widest);
     const int64_t slices = a->slices > 1 ? a->slices : 1;
     const int64_t end = units * (a->slice + 1) / slices;

@@ -31,6 +31,9 @@
  *
  * Rates of the forms, and what brought them: docs/notes/aggregation.md.
  *
+ * Strips and blocks are for the width that most columns are run at (hal_csr.usual_d): epochs that sum rows of 16
+ * columns have blocks of twice as many sources, though features of 602 are summed once, in strips of 16 then.
+ *
  * Narrow sources that lie in a wider matrix, as layers keep sums and sources side by side, cost more, by where in the
  * row they are: ROWS packs them side by side first, scaled, where each is read often enough to pay for it.
  *
@@ -121,6 +124,7 @@ weft_status spmm_begin(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, in
     spmm->cols = csr->cols;
     spmm->edges = csr->rows > 0 ? csr->offset[csr->rows] : 0;
     spmm->max_d = max_d;
+    spmm->usual_d = spmm_usual(csr, max_d);
     spmm->places = csr->cols;
     spmm->parts = hal->threads;
     spmm->form = form;
@@ -129,9 +133,9 @@ weft_status spmm_begin(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, in
     WEFT_TRY_GOTO(spmm_new(spmm, (size_t)spmm->parts + 1, sizeof *spmm->split, (void **)&spmm->split), status, done);
     split_rows(spmm, csr);
     if (spmm_is_blocked(form)) {
-        const int strip = spmm_strip(max_d);
+        const int strip = spmm_strip(spmm->usual_d);
         const int packed = form == HAL_SPMM_I16 ? strip / 2 : strip; /* words of two columns */
-        spmm->blocks = spmm_block_count(csr->cols, spmm_block_shift(form, max_d));
+        spmm->blocks = spmm_block_count(csr->cols, spmm_block_shift(form, spmm->usual_d));
         spmm->marked_blocks = spmm->blocks;
         WEFT_TRY_GOTO(spmm_takes_marks(form) ? spmm_mark(spmm, csr) : WEFT_OK, status, done);
         WEFT_TRY_GOTO(make_packed(spmm, packed), status, done);
@@ -509,7 +513,8 @@ static void run_packed(const hal_spmm *spmm, const spmm_call *args)
     const int64_t blocks = spmm_run_blocks(spmm, args->part);
     const int64_t last_block = args->part == HAL_SPMM_MARKED_COLS ? blocks - 1 : spmm->blocks - 1; /* samples: later */
     const int64_t of_strip = shares_of(spmm) + blocks;
-    const int64_t units = of_strip * ((args->d + SPMM_STRIP - 1) / SPMM_STRIP);
+    const int64_t widest = spmm_strip(spmm->usual_d);
+    const int64_t units = of_strip * ((args->d + widest - 1) / widest);
     const int64_t end = slice_start(args, units, args->slice + 1);
 #pragma omp parallel num_threads(spmm->parts)
     {
@@ -518,9 +523,9 @@ static void run_packed(const hal_spmm *spmm, const spmm_call *args)
         int64_t next;
         for (int64_t unit = slice_start(args, units, args->slice); unit < end; unit = next) {
             const int64_t begin = unit % of_strip;
-            const int64_t column = unit / of_strip * SPMM_STRIP;
+            const int64_t column = unit / of_strip * widest;
             const int64_t last = end - unit < of_strip - begin ? begin + end - unit : of_strip;
-            int width = (int)(args->d - column < SPMM_STRIP ? args->d - column : SPMM_STRIP);
+            int width = (int)(args->d - column < widest ? args->d - column : widest);
             int strip = spmm_strip(width);
             spmm_pass pass = spmm_pass_of(args, column, width);
             pass.sum = spmm->sum;
@@ -614,7 +619,7 @@ static void tell_shared(const hal_spmm *spmm, hal_spmm_info *info)
 {
     const spmm_shared_rows *m = &spmm->shared;
     const int64_t rows = m->sums + m->targets;
-    const int64_t strip = spmm_shared_strip(spmm->kernels, spmm->max_d);
+    const int64_t strip = spmm_shared_strip(spmm->kernels, spmm->usual_d);
     info->set_bytes = (uint64_t)(spmm->cols + m->sums) * (uint64_t)strip * sizeof(float);
     info->reads = rows > 0 ? m->start[2 * rows] : 0;
     info->sums = m->sums;
@@ -636,12 +641,12 @@ static void tell_set(const hal_spmm *spmm, hal_spmm_info *info)
     }
     const int64_t brought = spmm->parts * spmm->cols; /* by each thread, block by block */
     const int64_t held = info->block_cols < spmm->cols ? info->block_cols : spmm->cols;
-    info->set_bytes = (uint64_t)held * spmm_strip_bytes(spmm->form, spmm->max_d);
+    info->set_bytes = (uint64_t)held * spmm_strip_bytes(spmm->form, spmm->usual_d);
     info->far_edges = brought < spmm->edges ? brought : spmm->edges;
     if (spmm_is_tiled(spmm)) {
         const int64_t tile = spmm->tiles.column_step;
         info->tile_bytes =
-            (uint64_t)(tile < spmm->cols ? tile : spmm->cols) * (uint64_t)spmm_strip(spmm->max_d) * sizeof(float);
+            (uint64_t)(tile < spmm->cols ? tile : spmm->cols) * (uint64_t)spmm_strip(spmm->usual_d) * sizeof(float);
         info->tile_edges = spmm->tiles.chunk[spmm->tiles.count].edge;
     }
 }

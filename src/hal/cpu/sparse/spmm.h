@@ -171,6 +171,7 @@ const spmm_kernels *spmm_kernels_of(hal_isa isa);
 
 struct hal_spmm {
     int64_t rows, cols, edges, max_d;
+    int64_t usual_d; /* the width that most columns are run at: strips are at most as wide as its widest one */
     int parts;
     spmm_long_rows long_rows; /* ROWS: the swept matrix is what is split and held below */
     int64_t *split;           /* [parts + 1] rows of each part: equal edges */
@@ -198,6 +199,12 @@ struct hal_spmm {
     double build_seconds;
 };
 
+/* Width of most runs of a matrix whose operands have at most max_d columns. */
+static inline int64_t spmm_usual(const hal_csr *csr, int64_t max_d)
+{
+    return csr->usual_d > 0 && csr->usual_d < max_d ? csr->usual_d : max_d;
+}
+
 /* Columns of the strips that `d` columns, or what is left of them, are packed to. */
 static inline int spmm_strip(int64_t d)
 {
@@ -212,9 +219,9 @@ static inline uint64_t spmm_strip_bytes(hal_spmm_form form, int64_t d)
 
 /* log2 of the sources of a block: its strip fills the second-level cache (BLOCKS, I16) or half of it (LISTS, TILES).
  */
-int spmm_block_shift(hal_spmm_form form, int64_t max_d);
+int spmm_block_shift(hal_spmm_form form, int64_t usual_d);
 /* The same of a tile: at most three quarters of the first-level cache. */
-int spmm_tile_shift(int64_t max_d);
+int spmm_tile_shift(int64_t usual_d);
 
 /* Sources are cut into blocks of 2^shift: how many, at least one. */
 static inline int64_t spmm_block_count(int64_t cols, int shift)

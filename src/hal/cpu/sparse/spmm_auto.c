@@ -65,11 +65,11 @@ static int64_t row_at(const hal_csr *csr, int i, int of)
     return own.begin < csr->rows ? own.begin : csr->rows - 1;
 }
 
-static weft_status take_sample(const hal_csr *csr, int64_t max_d, sample *sum)
+static weft_status take_sample(const hal_csr *csr, int64_t max_d, int64_t d, sample *sum)
 {
     weft_status status = WEFT_OK;
-    lens l = {.shift = spmm_block_shift(HAL_SPMM_LISTS, max_d),
-              .tile_shift = spmm_tile_shift(max_d),
+    lens l = {.shift = spmm_block_shift(HAL_SPMM_LISTS, d),
+              .tile_shift = spmm_tile_shift(d),
               .slots = spmm_cache_slots(max_d)};
     *sum = (sample){.edges = 0};
     WEFT_TRY_GOTO(WEFT_NEW(&l.table, l.slots, WEFT_MEM_WORKSPACE), status, done);
@@ -111,8 +111,9 @@ weft_status spmm_try(weft_hal *hal, const hal_csr *csr, const hal_spmm_request *
     sample sum;
     spmm_entry entry;
     double shared = 0.0;
-    WEFT_TRY(take_sample(csr, request->max_d, &sum));
-    expect(&sum, csr, request->d > 0 ? request->d : request->max_d, hal->threads, trial->expected);
+    const int64_t d = spmm_usual(csr, request->max_d);
+    WEFT_TRY(take_sample(csr, request->max_d, d, &sum));
+    expect(&sum, csr, d, hal->threads, trial->expected);
     WEFT_TRY(edges >= HAL_SPMM_LEAST ? hal_share_sample(csr, true, hal->threads, &shared) : WEFT_OK);
     entry.shared = shared >= HAL_SHARE_LEAST;
     entry.tiled = (double)sum.tiled >= LEAST_TILED * (double)sum.edges;

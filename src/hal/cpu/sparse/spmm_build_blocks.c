@@ -13,11 +13,11 @@
 
 #include "hal/cpu/sparse/spmm_marks.h"
 
-int spmm_block_shift(hal_spmm_form form, int64_t max_d)
+int spmm_block_shift(hal_spmm_form form, int64_t usual_d)
 {
     const bool fills = form == HAL_SPMM_BLOCKS || form == HAL_SPMM_I16;
     const int64_t room = (int64_t)cpu_l2_bytes() / (fills ? 1 : 2);
-    const int64_t fit = room / (int64_t)spmm_strip_bytes(form, max_d);
+    const int64_t fit = room / (int64_t)spmm_strip_bytes(form, usual_d);
     int shift = 13;
     while ((INT64_C(2) << shift) <= fit && (INT64_C(2) << shift) <= SPMM_MAX_BLOCK) {
         shift++;
@@ -30,7 +30,7 @@ weft_status spmm_begin_blocks(hal_spmm *spmm, const hal_csr *csr, int64_t first,
     spmm_blocks *m = &spmm->by_block;
     m->first = first;
     m->count = count;
-    m->shift = spmm_block_shift(spmm->form, spmm->max_d);
+    m->shift = spmm_block_shift(spmm->form, spmm->usual_d);
     for (int p = 0; p < spmm->parts; p++) {
         int64_t edges = csr->offset[spmm->split[p + 1]] - csr->offset[spmm->split[p]];
         WEFT_CHECK(

@@ -37,7 +37,7 @@ static bool is_even(const hal_spmm *spmm, const hal_csr *csr, bool columns)
 
 static weft_status place_columns(hal_spmm *spmm, const hal_csr *csr)
 {
-    const int shift = spmm_block_shift(spmm->form, spmm->max_d);
+    const int shift = spmm_block_shift(spmm->form, spmm->usual_d);
     int64_t marked = 0;
     for (int64_t c = 0; c < csr->cols; c++) {
         marked += csr->marked_col[c] != 0;

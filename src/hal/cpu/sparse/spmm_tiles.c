@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-int spmm_tile_shift(int64_t max_d)
+int spmm_tile_shift(int64_t usual_d)
 {
-    const int64_t fit = (int64_t)(cpu_l1_bytes() * 3 / 4) / (spmm_strip(max_d) * (int64_t)sizeof(float));
+    const int64_t fit = (int64_t)(cpu_l1_bytes() * 3 / 4) / (spmm_strip(usual_d) * (int64_t)sizeof(float));
     int shift = 6;
     while ((INT64_C(2) << shift) <= fit && (INT64_C(2) << shift) < SPMM_MIN_BLOCK) {
         shift++;
@@ -33,7 +33,7 @@ weft_status spmm_tiles_begin(hal_spmm *spmm)
 {
     spmm_blocks *m = &spmm->tiles;
     m->window = spmm->by_block.window;
-    m->shift = spmm_tile_shift(spmm->max_d);
+    m->shift = spmm_tile_shift(spmm->usual_d);
     m->column_step = INT64_C(1) << m->shift;
     WEFT_TRY(spmm_new(spmm, (size_t)spmm->parts + 1, sizeof *spmm->first_band, (void **)&spmm->first_band));
     spmm->first_band[0] = 0;

@@ -108,7 +108,7 @@ static void dismiss(entrant *e)
 
 static bool worth_trying(const trial *t, hal_spmm_form form)
 {
-    const double blocks = (double)spmm_block_count(t->csr->cols, spmm_block_shift(form, t->max_d));
+    const double blocks = (double)spmm_block_count(t->csr->cols, spmm_block_shift(form, t->d));
     if (form == HAL_SPMM_TILES) {
         return t->entry.tiled;
     }
@@ -137,7 +137,8 @@ static weft_status sample_rows(trial *t, entrant *e)
     const hal_csr part = {.rows = own.end - own.begin,
                           .cols = csr->cols,
                           .offset = offset,
-                          .column = csr->column + csr->offset[own.begin]};
+                          .column = csr->column + csr->offset[own.begin],
+                          .usual_d = t->d};
     WEFT_TRY_GOTO(spmm_prepare(t->hal, &part, HAL_SPMM_ROWS, t->max_d, &e->spmm), status, done);
     const bool packs = !t->dense && spmm_reuses_rows(csr) && e->spmm->packed == NULL; /* as the whole matrix will */
     WEFT_TRY_GOTO(packs ? spmm_pack_rows(e->spmm) : WEFT_OK, status, done);
@@ -150,10 +151,13 @@ done:
 /* As many blocks in the middle of the matrix as hold about so many edges. */
 static weft_status sample_blocks(trial *t, hal_spmm_form form, double edges, entrant *e)
 {
-    const hal_csr unmarked = {
-        .rows = t->csr->rows, .cols = t->csr->cols, .offset = t->csr->offset, .column = t->csr->column};
+    const hal_csr unmarked = {.rows = t->csr->rows,
+                              .cols = t->csr->cols,
+                              .offset = t->csr->offset,
+                              .column = t->csr->column,
+                              .usual_d = t->d};
     const hal_csr *csr = &unmarked;
-    const int64_t blocks = spmm_block_count(csr->cols, spmm_block_shift(form, t->max_d));
+    const int64_t blocks = spmm_block_count(csr->cols, spmm_block_shift(form, t->d));
     int64_t wanted = (int64_t)((double)blocks * edges / (double)t->edges) + 1;
     wanted = wanted < blocks ? wanted : blocks;
     const int64_t first = (blocks - wanted + 1) / 2;
@@ -371,7 +375,7 @@ weft_status spmm_trial_run(weft_hal *hal, const hal_csr *csr, const hal_spmm_req
                .csr = csr,
                .edges = csr->offset[csr->rows],
                .max_d = request->max_d,
-               .d = request->d > 0 ? request->d : request->max_d,
+               .d = spmm_usual(csr, request->max_d),
                .dense = request->dense,
                .entry = entry};
     bool tried[HAL_SPMM_KINDS] = {false}, sampled[HAL_SPMM_KINDS], stays[HAL_SPMM_KINDS];
