@@ -64,8 +64,9 @@ weft_status slots_announce(sparse_slots *slots);
 /* ---- entries as they travel: comm/sparse/sparse_wire.c ----------------------------------------------------------- */
 /* Bytes of `entries` of a domain; never fewer for more entries. rounded: values are bfloat16. */
 int64_t wire_bytes(int64_t domain, int64_t entries, bool rounded);
-/* index [entries] ascends, in [0, domain); to [wire_bytes] */
-void wire_pack(int64_t domain, int64_t entries, bool rounded, const int32_t *index, const float *value, uint8_t *to);
+/* to [wire_bytes]; WEFT_ERR_INTERNAL unless index [entries] ascends, in [0, domain). */
+weft_status wire_pack(int64_t domain, int64_t entries, bool rounded, const int32_t *index, const float *value,
+                      uint8_t *to);
 /* WEFT_ERR_INTERNAL for another number of places. Places may be outside the domain: whoever uses them looks. */
 weft_status wire_unpack(int64_t domain, int64_t entries, bool rounded, const uint8_t *from, int32_t *index,
                         float *value);

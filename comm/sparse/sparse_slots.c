@@ -97,8 +97,8 @@ weft_status slots_pack(void *argument, uint64_t post)
             continue;
         }
         memcpy(slots->wire + i * slots->wire_stride, note, sizeof *note);
-        wire_pack(slots->domain, note->amount, slots->rounded, slots_index(slots, i), slots_value(slots, i),
-                  packed_entries(slots, i));
+        WEFT_TRY(wire_pack(slots->domain, note->amount, slots->rounded, slots_index(slots, i), slots_value(slots, i),
+                           packed_entries(slots, i)));
     }
     return WEFT_OK;
 }

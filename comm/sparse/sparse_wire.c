@@ -128,10 +128,15 @@ static int64_t unpack_bits(int64_t domain, int64_t entries, const uint8_t *from,
 
 /* ---- entries ----------------------------------------------------------------------------------------------------- */
 
-void wire_pack(int64_t domain, int64_t entries, bool rounded, const int32_t *index, const float *value, uint8_t *to)
+weft_status wire_pack(int64_t domain, int64_t entries, bool rounded, const int32_t *index, const float *value,
+                      uint8_t *to)
 {
     place_code code;
     uint8_t *values = to + place_bytes(domain, entries, &code);
+    for (int64_t e = 0; e < entries; ++e) {
+        WEFT_CHECK(index[e] > (e > 0 ? index[e - 1] : -1) && index[e] < domain, WEFT_ERR_INTERNAL,
+                   "sparse exchange: entry %lld is for element %d of %lld", (long long)e, index[e], (long long)domain);
+    }
     switch (code) {
     case PLACES_SHORTS:
     case PLACES_BYTES:
@@ -146,12 +151,13 @@ void wire_pack(int64_t domain, int64_t entries, bool rounded, const int32_t *ind
     }
     if (!rounded) {
         memcpy(values, value, (size_t)entries * sizeof *value);
-        return;
+        return WEFT_OK;
     }
     for (int64_t e = 0; e < entries; ++e) {
         const uint16_t half = bf16_from_float(value[e]);
         memcpy(values + e * SHORT_BYTES, &half, sizeof half);
     }
+    return WEFT_OK;
 }
 
 weft_status wire_unpack(int64_t domain, int64_t entries, bool rounded, const uint8_t *from, int32_t *index,

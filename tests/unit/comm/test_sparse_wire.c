@@ -37,7 +37,7 @@ static void round_trip(int64_t domain, int64_t entries, int form, bool rounded)
         value[e] = ldexpf((float)(e % 255 - 127), (int)(e % 90) - 45); /* 8 bits: bfloat16 */
     }
     wire[bytes] = 0xa5;
-    wire_pack(domain, entries, rounded, index, value, wire);
+    assert_int_equal(wire_pack(domain, entries, rounded, index, value, wire), WEFT_OK);
     assert_int_equal(wire[bytes], 0xa5);
     assert_int_equal(wire_unpack(domain, entries, rounded, wire, came, brought), WEFT_OK);
     for (int64_t e = 0; e < entries; ++e) {
@@ -75,7 +75,7 @@ static void codes_are_used(void **state)
     assert_int_equal(wire_bytes(8000, 2000, false), 1000 + 8000);    /* bits */
 }
 
-/* One place more or less than announced, in either kind of code. */
+/* One place more or less than announced, places that do not ascend or lie outside; in either kind of code. */
 static void damage_is_found(void **state)
 {
     static const int64_t domain[] = {2550, 80};
@@ -87,7 +87,12 @@ static void damage_is_found(void **state)
         for (int32_t e = 0; e < 40; ++e) {
             index[e] = 2 * e;
         }
-        wire_pack(domain[code], 40, false, index, value, wire);
+        index[39] = index[38];
+        assert_int_equal(wire_pack(domain[code], 40, false, index, value, wire), WEFT_ERR_INTERNAL);
+        index[39] = (int32_t)domain[code];
+        assert_int_equal(wire_pack(domain[code], 40, false, index, value, wire), WEFT_ERR_INTERNAL);
+        index[39] = 2 * 39;
+        assert_int_equal(wire_pack(domain[code], 40, false, index, value, wire), WEFT_OK);
         for (int change = -1; change <= 1; change += 2) {
             const uint8_t kept = wire[0];
             wire[0] = (uint8_t)(code == 0 ? kept + change : change > 0 ? kept | 2 : kept & ~1);
