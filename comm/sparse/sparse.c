@@ -31,9 +31,10 @@ int64_t sparse_capacity(const select_options *select, int64_t k, int64_t count)
 }
 
 /* ---- which exchange ----------------------------------------------------------------------------------------- */
-static double sparse_seconds(const weft_comm *comm, sparse_exchange exchange, bool windowed, int64_t count, int64_t k)
+static double sparse_seconds(const weft_comm *comm, sparse_exchange exchange, bool windowed, int64_t count, int64_t k,
+                             bool rounded)
 {
-    comm_cost cost = sparse_cost(comm_get_layout(comm), comm_rank(comm), exchange, windowed, count, k);
+    comm_cost cost = sparse_cost(comm_get_layout(comm), comm_rank(comm), exchange, windowed, count, k, rounded);
     return comm_model_seconds(comm_get_model(comm), &cost);
 }
 
@@ -41,26 +42,27 @@ static double sparse_seconds(const weft_comm *comm, sparse_exchange exchange, bo
  * HiTopKComm was measured on 4 nodes where both were predicted alike. */
 #define OK_TOPK_MARGIN 1.25
 
-bool sparse_fits_device(sparse_exchange exchange, select_method method)
+bool sparse_fits_device(sparse_exchange exchange, select_method method, bool rounded)
 {
-    return (exchange == SPARSE_AUTO || exchange == SPARSE_ALL_GATHER) && method == SELECT_RADIX;
+    return (exchange == SPARSE_AUTO || exchange == SPARSE_ALL_GATHER) && method == SELECT_RADIX && !rounded;
 }
 
-static sparse_exchange cheapest_exchange(const weft_comm *comm, bool windowed, int64_t count, int64_t most)
+static sparse_exchange cheapest_exchange(const weft_comm *comm, bool windowed, int64_t count, int64_t most,
+                                         bool rounded)
 {
     static const sparse_exchange candidates[] = {SPARSE_HIERARCHICAL, SPARSE_OK_TOPK, SPARSE_ALL_GATHER};
     int64_t k = count / JUDGED_DENSITY < most ? count / JUDGED_DENSITY : most;
     sparse_exchange best = SPARSE_HIERARCHICAL;
     for (int i = 1; i < 3; ++i) {
-        double seconds = sparse_seconds(comm, candidates[i], windowed, count, k);
+        double seconds = sparse_seconds(comm, candidates[i], windowed, count, k, rounded);
         seconds *= candidates[i] == SPARSE_OK_TOPK ? OK_TOPK_MARGIN : 1.0;
-        best = seconds < sparse_seconds(comm, best, windowed, count, k) ? candidates[i] : best;
+        best = seconds < sparse_seconds(comm, best, windowed, count, k, rounded) ? candidates[i] : best;
     }
     return best;
 }
 
 /* The smallest k for which a dense all-reduce is predicted to be faster; predictions grow with k. */
-static int64_t break_even(const weft_comm *comm, sparse_exchange exchange, bool windowed, int64_t count,
+static int64_t break_even(const weft_comm *comm, sparse_exchange exchange, bool windowed, int64_t count, bool rounded,
                           const coll_algorithm *algorithm)
 {
     const coll_place place = {.rank = comm_rank(comm),
@@ -70,18 +72,20 @@ static int64_t break_even(const weft_comm *comm, sparse_exchange exchange, bool 
     comm_cost cost = algorithm->cost(&place, count, (int64_t)sizeof(float));
     double dense = comm_model_seconds(comm_get_model(comm), &cost);
     int64_t most = 0;
-    SEARCH_FIRST(most, count, sparse_seconds(comm, exchange, windowed, count, at) < dense);
+    SEARCH_FIRST(most, count, sparse_seconds(comm, exchange, windowed, count, at, rounded) < dense);
     return most;
 }
 
-sparse_choice sparse_choose(const weft_comm *comm, bool device, bool windowed, int64_t count, int64_t most)
+sparse_choice sparse_choose(const weft_comm *comm, bool device, bool windowed, int64_t count, int64_t most,
+                            bool rounded)
 {
     /* The other exchanges select from sums over a node, which are made in host memory. */
-    const sparse_exchange exchange = device ? SPARSE_ALL_GATHER : cheapest_exchange(comm, windowed, count, most);
+    const sparse_exchange exchange =
+        device ? SPARSE_ALL_GATHER : cheapest_exchange(comm, windowed, count, most, rounded);
     const coll_algorithm *dense =
         coll_choose(comm_get_model(comm), comm_get_layout(comm), comm_size(comm), count, WEFT_DTYPE_F32);
     const bool inside = windowed && exchange != SPARSE_ALL_GATHER;
-    const int64_t from = break_even(comm, exchange, inside, count, dense);
+    const int64_t from = break_even(comm, exchange, inside, count, rounded, dense);
     return (sparse_choice){
         .exchange = exchange, .dense_from = count > 0 ? (double)from / (double)count : 1.0, .allreduce = dense->id};
 }
@@ -90,10 +94,10 @@ sparse_choice sparse_choose(const weft_comm *comm, bool device, bool windowed, i
 static void describe(const sparse_desc *desc, char text[OPERATION_NAME_BYTES])
 {
     snprintf(text, OPERATION_NAME_BYTES,
-             "sparse all-reduce %s%s of %lld float32, at most %lld, selection %d (%d, %d), lane %s",
+             "sparse all-reduce %s%s of %lld float32%s, at most %lld, selection %d (%d, %d), lane %s",
              desc->hal != NULL ? "from devices, " : "", sparse_exchange_name(desc->exchange), (long long)desc->count,
-             (long long)desc->most, (int)desc->select.method, desc->select.samplings, desc->select.refresh,
-             comm_lane_name(desc->lane));
+             desc->rounded ? " rounded" : "", (long long)desc->most, (int)desc->select.method, desc->select.samplings,
+             desc->select.refresh, comm_lane_name(desc->lane));
 }
 
 static weft_status check(const sparse_desc *desc)
@@ -109,8 +113,8 @@ static weft_status check(const sparse_desc *desc)
                "a sparse all-reduce of %lld elements without a buffer", (long long)desc->count);
     WEFT_CHECK(desc->exchange >= SPARSE_AUTO && desc->exchange <= SPARSE_ALL_GATHER, WEFT_ERR_INTERNAL,
                "sparse exchange %d is unknown", (int)desc->exchange);
-    WEFT_CHECK(desc->hal == NULL || sparse_fits_device(desc->exchange, desc->select.method), WEFT_ERR_INTERNAL,
-               "exchange %s of selection %d from a device", sparse_exchange_name(desc->exchange),
+    WEFT_CHECK(desc->hal == NULL || sparse_fits_device(desc->exchange, desc->select.method, desc->rounded),
+               WEFT_ERR_INTERNAL, "exchange %s of selection %d from a device", sparse_exchange_name(desc->exchange),
                (int)desc->select.method);
     return WEFT_OK;
 }
@@ -161,6 +165,7 @@ static weft_status build(weft_comm *comm, const sparse_desc *desc, const char *t
     plan->comm = comm;
     plan->desc = *desc;
     plan->exchange = choice->exchange;
+    plan->desc.rounded = desc->rounded && choice->exchange != SPARSE_OK_TOPK;
     plan->dense_from = (int64_t)ceil(choice->dense_from * (double)desc->count);
     plan->desc.preferred.allreduce = choice->allreduce;
     plan->window = *window;
@@ -193,7 +198,7 @@ static sparse_choice choose(const weft_comm *comm, const sparse_desc *desc, bool
     }
     return desc->preferred.exchange != SPARSE_AUTO && fits
                ? desc->preferred
-               : sparse_choose(comm, desc->hal != NULL, windowed, desc->count, desc->most);
+               : sparse_choose(comm, desc->hal != NULL, windowed, desc->count, desc->most, desc->rounded);
 }
 
 /* Collective: where the vectors lie, and by that which exchange runs. */
@@ -268,7 +273,7 @@ weft_status sparse_post(sparse_plan *plan, int64_t k)
         return dense_post(plan);
     }
     for (int i = 0; i < plan->slots.count && !plan->variable; ++i) {
-        plan->slots.bytes[i] = NOTE_BYTES + plan->share * ENTRY_BYTES;
+        plan->slots.bytes[i] = NOTE_BYTES + wire_bytes(plan->count, plan->share, plan->desc.rounded);
     }
     schedule_post(&plan->schedule);
     return operation_active(&plan->schedule.operation) ? WEFT_OK : progress_status(&plan->schedule.operation);
@@ -384,6 +389,14 @@ weft_status sparse_select_into(sparse_plan *plan, sparse_slots *slots, int i)
     return status;
 }
 
+/* The nearest bfloat16; past the largest of them that one. */
+static float rounded_value(float x)
+{
+    const float near = bf16_to_float(bf16_from_float(x));
+    const bool fits = hal_magnitude(near) < HAL_MAGNITUDE_INFINITY;
+    return fits ? near : bf16_to_float(x > 0.0f ? bf16_below(x) : bf16_above(x));
+}
+
 weft_status sparse_select(void *argument, uint64_t post)
 {
     (void)post;
@@ -391,8 +404,11 @@ weft_status sparse_select(void *argument, uint64_t post)
     WEFT_TRY(sparse_select_into(plan, &plan->slots, plan->sender));
     const int32_t *index = slots_index(&plan->slots, plan->sender);
     plan->sent_count = slots_note(&plan->slots, plan->sender)->amount;
+    float *value = slots_value(&plan->slots, plan->sender);
     for (int64_t e = 0; e < plan->sent_count; ++e) {
-        plan->residual[index[e]] = 0.0f;
+        const float whole = value[e];
+        value[e] = plan->desc.rounded ? rounded_value(whole) : whole;
+        plan->residual[index[e]] = whole - value[e]; /* exact: what rounding took away has fewer bits */
         plan->sent[e] = (int32_t)plan->begin + index[e];
     }
     return WEFT_OK;
@@ -420,23 +436,20 @@ static weft_status announce(void *argument, uint64_t post)
     return slots_announce(argument);
 }
 
-/* header: the first bytes of a slot that travel in this part. */
-static void build_part(sparse_plan *plan, sparse_slots *out, bool one_a_receiver, sparse_slots *in, int64_t from,
-                       bool late)
+/* late: what the notes announce, else the notes. */
+static void build_part(sparse_plan *plan, sparse_slots *out, bool one_a_receiver, sparse_slots *in, bool late)
 {
     comm_schedule *s = &plan->schedule;
     for (int k = 1; k < plan->senders; ++k) {
         int to = (plan->sender + k) % plan->senders;
         int source = (plan->sender + plan->senders - k) % plan->senders;
         int sent = one_a_receiver ? to : plan->sender;
-        const char *mine = (const char *)slots_note(out, sent) + from;
-        char *theirs = (char *)slots_note(in, source) + from;
         if (late) {
-            schedule_receive_late(s, source, theirs, &in->bytes[source], in->stride - from);
-            schedule_send_late(s, to, mine, &out->bytes[sent], out->stride - from);
+            schedule_receive_late(s, source, slots_wire(in, source), &in->bytes[source], slots_wire_most(in));
+            schedule_send_late(s, to, slots_wire(out, sent), &out->bytes[sent], slots_wire_most(out));
         } else {
-            schedule_receive(s, source, theirs, NOTE_BYTES);
-            schedule_send(s, to, mine, NOTE_BYTES);
+            schedule_receive(s, source, slots_note(in, source), NOTE_BYTES);
+            schedule_send(s, to, slots_note(out, sent), NOTE_BYTES);
         }
     }
 }
@@ -444,16 +457,18 @@ static void build_part(sparse_plan *plan, sparse_slots *out, bool one_a_receiver
 void sparse_exchange_slots(sparse_plan *plan, sparse_slots *out, bool one_a_receiver, sparse_slots *in)
 {
     comm_schedule *s = &plan->schedule;
+    schedule_call(s, slots_pack, out);
     schedule_members(s, plan->group);
     schedule_round(s, "inter");
     if (plan->variable) {
-        build_part(plan, out, one_a_receiver, in, 0, false);
+        build_part(plan, out, one_a_receiver, in, false);
         schedule_call(s, announce, in);
         if (out != in) {
             schedule_call(s, announce, out);
         }
         schedule_round(s, "inter");
     }
-    build_part(plan, out, one_a_receiver, in, plan->variable ? NOTE_BYTES : 0, true);
+    build_part(plan, out, one_a_receiver, in, true);
+    schedule_call(s, slots_unpack, in);
     schedule_members(s, NULL);
 }

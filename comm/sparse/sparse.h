@@ -12,10 +12,11 @@
  *
  *      vector + residual before  ==  what was sent + residual after           (element by element, in float32)
  *
- * An element is either sent whole or kept whole, so this needs no rounding. ("Vector" is what the selection sees: the
- * rank's own with ALL_GATHER, the node's sum of the rank's shard with the others.) The result is the sum of what was
- * sent, the same bits on every rank (shards are added in node or rank order). k = count sends everything through a
- * dense all-reduce.
+ * An element is either sent whole or kept whole, so this needs no rounding. With `rounded` the nearest bfloat16 is sent
+ * and the rest, which float32 holds exactly, is kept: about half the bytes, and the same equation. ("Vector" is what
+ * the selection sees: the rank's own with ALL_GATHER, the node's sum of the rank's shard with the others.) The result
+ * is the sum of what was sent, the same bits on every rank (shards are added in node or rank order). k = count sends
+ * everything through a dense all-reduce.
  */
 #pragma once
 
@@ -46,6 +47,7 @@ typedef struct sparse_desc {
     select_options select;
     int64_t count; /* < 2^31 */
     int64_t most;  /* largest k that will be asked for: sizes the buffers */
+    bool rounded;  /* selected values travel as bfloat16; not from a device, and OK_TOPK sends float32 all the same */
     float *buffer; /* [count] in: this rank's vector; out: the sum of what was sent */
     /* The vector and its residual lie on a device (comm/sparse/sparse_device.c): `device` [count] takes buffer's
      * part, which is work space then. ALL_GATHER (which AUTO takes) of exact selections; post, test and wait are the
@@ -58,7 +60,8 @@ typedef struct sparse_plan sparse_plan;
 
 /* By prediction, for vectors of `count` elements of which at most `most` are sent, on a device or in host memory; the
  * same on all ranks. windowed: through shared memory inside the node, as plans whose buffers lie there. */
-sparse_choice sparse_choose(const weft_comm *comm, bool device, bool windowed, int64_t count, int64_t most);
+sparse_choice sparse_choose(const weft_comm *comm, bool device, bool windowed, int64_t count, int64_t most,
+                            bool rounded);
 
 /* Collective; descriptions are compared. WEFT_ERR_UNSUPPORTED from 2^31 elements on. AUTO takes what is preferred,
  * else the exchange that is predicted to be cheapest for a hundredth of the elements, and goes dense in every call
@@ -97,12 +100,12 @@ const int32_t *sparse_sent(const sparse_plan *plan, int64_t *found);
 /* Prediction for exact selections; bytes_sent is exact for HIERARCHICAL and ALL_GATHER, an upper bound for OK_TOPK. Not
  * for AUTO. windowed: through shared memory inside the node, as plans whose buffers lie there. */
 comm_cost sparse_cost(const comm_layout *layout, int rank, sparse_exchange exchange, bool windowed, int64_t count,
-                      int64_t k);
+                      int64_t k, bool rounded);
 /* Bytes that a plan keeps on a device, for plans of memory: of a vector of `count` elements, of which at most `most`
  * are sent. */
 uint64_t sparse_device_bytes(const select_options *select, int64_t count, int64_t most);
 /* Whether vectors on a device can be selected from there. */
-bool sparse_fits_device(sparse_exchange exchange, select_method method);
+bool sparse_fits_device(sparse_exchange exchange, select_method method, bool rounded);
 /* Zeros on the device [count] where this rank's last selection lies; of plans whose vector lies there, once waited
  * for. */
 weft_status sparse_clear_sent(sparse_plan *plan, float *device);

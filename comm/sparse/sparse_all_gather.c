@@ -4,7 +4,7 @@
  * Selections travel around a ring of ranks ordered node by node, so that every one of them crosses a node's network
  * link once. Everybody adds them in that order.
  *
- * Cost: P - 1 rounds, (P - 1) (16 + 8 k) bytes a rank and link. Memory: a residual of M, P selections.
+ * Cost: P - 1 rounds, (P - 1) (16 + packed entries) bytes a rank and link. Memory: a residual of M, P selections.
  */
 #include "comm/sparse/sparse_internal.h"
 
@@ -53,7 +53,7 @@ static void build_ring(sparse_plan *plan)
     int size = plan->senders;
     int right = (plan->sender + 1) % size;
     int left = (plan->sender + size - 1) % size;
-    int64_t from = plan->variable ? NOTE_BYTES : 0;
+    schedule_call(s, slots_pack, slots);
     schedule_members(s, plan->group);
     for (int k = 1; plan->variable && k < size; ++k) {
         int to = (plan->sender + k) % size;
@@ -72,10 +72,10 @@ static void build_ring(sparse_plan *plan)
         int sent = (plan->sender - k + size) % size;
         int got = (plan->sender - k - 1 + size) % size;
         schedule_round(s, "inter");
-        schedule_receive_late(s, left, (char *)slots_note(slots, got) + from, &slots->bytes[got], slots->stride - from);
-        schedule_send_late(s, right, (const char *)slots_note(slots, sent) + from, &slots->bytes[sent],
-                           slots->stride - from);
+        schedule_receive_late(s, left, slots_wire(slots, got), &slots->bytes[got], slots_wire_most(slots));
+        schedule_send_late(s, right, slots_wire(slots, sent), &slots->bytes[sent], slots_wire_most(slots));
     }
+    schedule_call(s, slots_unpack, slots);
     schedule_members(s, NULL);
 }
 
@@ -86,6 +86,7 @@ weft_status sparse_all_gather_create(sparse_plan *plan)
     const int64_t most = sparse_capacity(&plan->desc.select, plan->desc.most, plan->desc.count);
     if (plan->desc.hal != NULL) { /* it selects when its stream comes to it, and adds once the caller has waited */
         WEFT_TRY(slots_create(&plan->slots, plan->desc.hal, plan->senders, most > 0 ? most : 1));
+        WEFT_TRY(slots_travel(plan, &plan->slots, plan->sender));
         schedule_round(s, "select");
         schedule_try(s, sparse_device_taken, plan);
         build_ring(plan);
@@ -94,6 +95,7 @@ weft_status sparse_all_gather_create(sparse_plan *plan)
         return WEFT_OK;
     }
     WEFT_TRY(slots_create(&plan->slots, NULL, plan->senders, most));
+    WEFT_TRY(slots_travel(plan, &plan->slots, plan->sender));
     schedule_round(s, "select");
     schedule_call(s, add_vector, plan);
     schedule_call(s, sparse_select, plan);

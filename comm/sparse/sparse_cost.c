@@ -10,16 +10,19 @@ enum { FLOAT_BYTES = 4 };
 
 typedef struct shard_size {
     int64_t bytes;  /* dense */
-    int64_t slot;   /* one sender's message */
+    int64_t share;  /* entries of one sender */
+    int64_t sent;   /* one sender's message */
     int64_t gather; /* what its owner sends to each rank of the node */
 } shard_size;
 
-static shard_size size_of(const comm_layout *layout, int64_t count, int64_t k, int j)
+static shard_size size_of(const comm_layout *layout, int64_t count, int64_t k, bool rounded, int j)
 {
     const hal_span span = hal_split_rows(count, layout->least, j);
+    const int64_t share = sparse_share(k, layout->least, j);
     shard_size size = {.bytes = (span.end - span.begin) * FLOAT_BYTES,
-                       .slot = NOTE_BYTES + sparse_share(k, layout->least, j) * ENTRY_BYTES};
-    int64_t bundle = layout->nodes * size.slot;
+                       .share = share,
+                       .sent = NOTE_BYTES + wire_bytes(span.end - span.begin, share, rounded)};
+    int64_t bundle = layout->nodes * (NOTE_BYTES + share * ENTRY_BYTES);
     size.gather = bundle < size.bytes ? bundle : size.bytes;
     return size;
 }
@@ -27,7 +30,7 @@ static shard_size size_of(const comm_layout *layout, int64_t count, int64_t k, i
 /* The stages in the node through shared memory: all parts of a shard into the residual, then all shards. */
 static void window_cost(comm_cost *cost, const comm_layout *layout, int64_t count, int64_t k)
 {
-    shard_size first = size_of(layout, count, k, 0);
+    shard_size first = size_of(layout, count, k, false, 0);
     cost->shared_syncs += 3;
     cost->shared_bytes += layout->most * first.bytes + (layout->least - 1) * first.gather;
     cost->reduced += first.bytes;
@@ -40,7 +43,7 @@ static void node_cost(comm_cost *cost, const comm_layout *layout, int rank, int6
     int node = layout->node_of[rank];
     int ranks = layout->first[node + 1] - layout->first[node];
     for (int j = 0; j < layout->least; ++j) {
-        shard_size size = size_of(layout, count, k, j);
+        shard_size size = size_of(layout, count, k, false, j);
         if (j != local) {
             cost->bytes_sent += size.bytes;
             cost->messages_sent += size.bytes > 0;
@@ -49,7 +52,7 @@ static void node_cost(comm_cost *cost, const comm_layout *layout, int rank, int6
             cost->messages_sent += (ranks - 1) * (int64_t)(1 + (size.gather > 0));
         }
     }
-    shard_size first = size_of(layout, count, k, 0);
+    shard_size first = size_of(layout, count, k, false, 0);
     int64_t others = layout->most - 1;
     cost->intra_rounds += 3 * others;
     cost->intra_bytes += others * (first.bytes + NOTE_BYTES + first.gather);
@@ -65,53 +68,57 @@ static void stages_cost(comm_cost *cost, const comm_layout *layout, int rank, bo
     }
 }
 
-static comm_cost hierarchical_cost(const comm_layout *layout, int rank, bool windowed, int64_t count, int64_t k)
+static comm_cost hierarchical_cost(const comm_layout *layout, int rank, bool windowed, int64_t count, int64_t k,
+                                   bool rounded)
 {
     comm_cost cost = {0};
-    shard_size first = size_of(layout, count, k, 0);
+    shard_size first = size_of(layout, count, k, rounded, 0);
     int64_t others = layout->nodes - 1;
     stages_cost(&cost, layout, rank, windowed, count, k);
     if (layout->local_of[rank] < layout->least) {
-        cost.bytes_sent += others * size_of(layout, count, k, layout->local_of[rank]).slot;
+        cost.bytes_sent += others * size_of(layout, count, k, rounded, layout->local_of[rank]).sent;
         cost.messages_sent += others;
     }
     cost.inter_rounds = others;
-    cost.inter_bytes = others * layout->least * first.slot;
+    cost.inter_bytes = others * layout->least * first.sent;
     cost.selected = first.bytes / FLOAT_BYTES;
     cost.scattered = layout->nodes * k;
     return cost;
 }
 
-/* bytes_sent: every entry of a selection has another owner, every owner keeps as many as it selected, and shards go
- * dense inside the node. */
+/* bytes_sent: every entry of a selection has another owner, in equal parts, which take the most bytes; every owner
+ * keeps as many as it selected, and shards go dense inside the node. */
 static comm_cost ok_topk_cost(const comm_layout *layout, int rank, bool windowed, int64_t count, int64_t k)
 {
     comm_cost cost = {0};
-    shard_size first = size_of(layout, count, k, 0);
+    shard_size first = size_of(layout, count, k, false, 0);
     int64_t others = layout->nodes - 1;
-    int64_t entries = first.slot - NOTE_BYTES;
-    int64_t most = entries + entries / 4 + ENTRY_BYTES; /* reused thresholds let a quarter more pass */
     stages_cost(&cost, layout, rank, windowed, count, k);
     if (layout->local_of[rank] < layout->least) {
-        shard_size mine = size_of(layout, count, k, layout->local_of[rank]);
+        shard_size mine = size_of(layout, count, k, false, layout->local_of[rank]);
+        int64_t domain = mine.bytes / FLOAT_BYTES;
+        int64_t most = mine.share + mine.share / 4 + 1; /* reused thresholds let a quarter more pass */
         int node = layout->node_of[rank];
         int others_here = windowed ? 0 : layout->first[node + 1] - layout->first[node] - 1;
         cost.bytes_sent += others_here * (mine.bytes - mine.gather);
         int64_t positions = others * (int64_t)sizeof(int64_t);
-        cost.bytes_sent += others * (positions + 2 * NOTE_BYTES) + (others > 0 ? most : 0) + others * most;
+        int64_t part = others > 0 ? (most + others - 1) / others : 0;
+        cost.bytes_sent +=
+            others * (positions + 2 * NOTE_BYTES + wire_bytes(domain, part, false) + wire_bytes(domain, most, false));
         cost.messages_sent += 5 * others;
     }
     cost.inter_rounds = 4 * others;
-    cost.inter_bytes = layout->least * (2 * others * NOTE_BYTES + 2 * entries * others / layout->nodes);
+    cost.inter_bytes = layout->least * 2 * others *
+                       (NOTE_BYTES + wire_bytes(first.bytes / FLOAT_BYTES, first.share / layout->nodes, false));
     cost.selected = first.bytes / FLOAT_BYTES;
     cost.scattered = 2 * k;
     return cost;
 }
 
-static comm_cost all_gather_cost(const comm_layout *layout, int64_t count, int64_t k)
+static comm_cost all_gather_cost(const comm_layout *layout, int64_t count, int64_t k, bool rounded)
 {
     int64_t ranks = layout->first[layout->nodes];
-    int64_t slot = NOTE_BYTES + k * ENTRY_BYTES;
+    int64_t slot = NOTE_BYTES + wire_bytes(count, k, rounded);
     comm_cost cost = {.bytes_sent = (ranks - 1) * slot,
                       .messages_sent = ranks - 1,
                       .reduced = count * FLOAT_BYTES,
@@ -124,19 +131,19 @@ static comm_cost all_gather_cost(const comm_layout *layout, int64_t count, int64
 }
 
 comm_cost sparse_cost(const comm_layout *layout, int rank, sparse_exchange exchange, bool windowed, int64_t count,
-                      int64_t k)
+                      int64_t k, bool rounded)
 {
     comm_cost cost = {0};
     switch (exchange) {
     case SPARSE_AUTO:
     case SPARSE_HIERARCHICAL:
-        cost = hierarchical_cost(layout, rank, windowed, count, k);
+        cost = hierarchical_cost(layout, rank, windowed, count, k, rounded);
         break;
     case SPARSE_OK_TOPK:
         cost = ok_topk_cost(layout, rank, windowed, count, k);
         break;
     case SPARSE_ALL_GATHER:
-        cost = all_gather_cost(layout, count, k);
+        cost = all_gather_cost(layout, count, k, rounded);
         break;
     }
     cost.reduced += count * FLOAT_BYTES; /* the vector is cleared for the entries */

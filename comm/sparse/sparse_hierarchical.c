@@ -10,7 +10,7 @@
  * The noise of single ranks is summed before the selection sees it, and a node's network link carries n (m - 1) k / n
  * entries: n times less than when every rank selects for itself.
  *
- * Cost of stage 3: m - 1 messages of 16 + 8 k / n bytes a rank. Memory: m of them.
+ * Cost of stage 3: m - 1 messages of 16 bytes and k / n packed entries a rank. Memory: m of them, packed and not.
  *
  * S. Shi et al.: Towards scalable distributed training of deep learning on public cloud clusters. MLSys 2021,
  * arXiv 2010.10458
@@ -23,6 +23,7 @@ weft_status sparse_hierarchical_create(sparse_plan *plan)
     WEFT_TRY(node_create(plan));
     if (plan->at.mine >= 0) {
         WEFT_TRY(slots_create(&plan->slots, NULL, plan->nodes, plan->at.shard[plan->at.mine].capacity));
+        WEFT_TRY(slots_travel(plan, &plan->slots, plan->sender));
     }
     node_build_sum(plan);
     if (plan->at.mine >= 0) {

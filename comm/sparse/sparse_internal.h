@@ -1,9 +1,11 @@
 /*
  * comm/sparse/sparse_internal.h: a sparse all-reduce as its exchanges see it.
  *
- * What one sender has to say travels as a slot: a note, then the places, then the values:
+ * What one sender has to say is a slot: a note, then the places, then the values:
  *
  *      note (16 bytes): who is not finite, if any; entries | int32 index [entries] | float32 value [entries]
+ *
+ * Between ranks that exchange selections it travels packed (comm/sparse/sparse_wire.c), behind the same note.
  *
  * The note keeps every rank in step: a rank whose vector is not finite sends no entries and its name, so that all ranks
  * finish the same messages and then fail with the same words. Where the number of entries is not known beforehand the
@@ -13,6 +15,7 @@
 
 #include <string.h>
 
+#include "base/half.h"
 #include "comm/core/comm_internal.h"
 #include "comm/sparse/sparse.h"
 
@@ -31,9 +34,25 @@ typedef struct sparse_slots {
     int64_t capacity, stride; /* entries and bytes of a slot */
     char *data;               /* [count] slots */
     int64_t *bytes;           /* [count] what travels of each, read when its round begins */
+    /* of those that travel */
+    int own;        /* the slot that this rank fills, -1: all */
+    int64_t domain; /* places are below it */
+    bool rounded;   /* values are bfloat16 */
+    bool noted;     /* the note travels with the entries; else ahead of them */
+    char *wire;     /* [count] packed slots */
+    int64_t wire_stride;
 } sparse_slots;
 
 weft_status slots_create(sparse_slots *slots, weft_hal *hal, int count, int64_t capacity);
+/* Room for these slots on their way; own: the one that this rank fills, -1: all. */
+weft_status slots_travel(const sparse_plan *plan, sparse_slots *slots, int own);
+/* Steps of a schedule, for sparse_slots: own slots become what travels, and what came becomes slots. WEFT_ERR_INTERNAL
+ * where they do not fit. */
+weft_status slots_pack(void *slots, uint64_t post);
+weft_status slots_unpack(void *slots, uint64_t post);
+/* What travels of slot i, from its note on; without it where that went ahead. */
+char *slots_wire(const sparse_slots *slots, int i);
+int64_t slots_wire_most(const sparse_slots *slots);
 void slots_free(sparse_slots *slots);
 sparse_note *slots_note(const sparse_slots *slots, int i);
 int32_t *slots_index(const sparse_slots *slots, int i);
@@ -41,6 +60,16 @@ int32_t *slots_index(const sparse_slots *slots, int i);
 float *slots_value(const sparse_slots *slots, int i);
 /* bytes[i] = the entries that note i announces. WEFT_ERR_INTERNAL when they do not fit. */
 weft_status slots_announce(sparse_slots *slots);
+
+/* ---- entries as they travel: comm/sparse/sparse_wire.c ----------------------------------------------------------- */
+/* Bytes of `entries` of a domain; never fewer for more entries. rounded: values are bfloat16. */
+int64_t wire_bytes(int64_t domain, int64_t entries, bool rounded);
+/* to [wire_bytes]; WEFT_ERR_INTERNAL unless index [entries] ascends, in [0, domain). */
+weft_status wire_pack(int64_t domain, int64_t entries, bool rounded, const int32_t *index, const float *value,
+                      uint8_t *to);
+/* WEFT_ERR_INTERNAL for another number of places. Places may be outside the domain: whoever uses them looks. */
+weft_status wire_unpack(int64_t domain, int64_t entries, bool rounded, const uint8_t *from, int32_t *index,
+                        float *value);
 
 /* A whole slot at `data`, added into to[count]; *bytes: its length. WEFT_ERR_INTERNAL for a place outside. */
 weft_status slot_add(const char *data, float *to, int64_t count, int64_t *bytes);

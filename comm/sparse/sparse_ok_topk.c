@@ -17,10 +17,10 @@
  *
  * Other than the paper: the exact threshold comes with the entries themselves instead of a gather of all magnitudes;
  * the local selection is the selector's (exact, or reused with its own refresh); there is no balancing of the gather,
- * and an owner hands out no more than a selection's room, by index: the rest stays in the residuals. Places travel as
- * int32.
+ * and an owner hands out no more than a selection's room, by index: the rest stays in the residuals. Values stay
+ * float32: of a sum over nodes no rank could keep what rounding takes away.
  *
- * Cost of the middle: 4 (m - 1) messages, at most 8 k + 8 k (m - 1) bytes a rank, in balance 16 k (m - 1) / m.
+ * Cost of the middle: 4 (m - 1) messages, at most k + k (m - 1) packed entries a rank, in balance 2 k (m - 1) / m.
  * Memory: three selections a node, one shard.
  *
  * S. Li, T. Hoefler: Near-optimal sparse allreduce for distributed deep learning. PPoPP 2022,
@@ -107,6 +107,8 @@ static weft_status ok_create(sparse_plan *plan)
     WEFT_TRY(slots_create(&ok->local, NULL, 1, capacity));
     WEFT_TRY(slots_create(&ok->out, NULL, m, capacity));
     WEFT_TRY(slots_create(&ok->in, NULL, m, capacity));
+    WEFT_TRY(slots_travel(plan, &ok->out, -1));
+    WEFT_TRY(slots_travel(plan, &ok->in, plan->node));
     WEFT_TRY(slots_create(&plan->slots, NULL, 1, m * capacity));
     WEFT_TRY(WEFT_NEW_ZERO(&ok->sum, plan->count, WEFT_MEM_COMM));
     WEFT_TRY(WEFT_NEW_ZERO(&ok->touched, plan->count / 64 + 1, WEFT_MEM_COMM));
@@ -263,7 +265,7 @@ static weft_status add_region(sparse_plan *plan)
 {
     sparse_ok_topk *ok = plan->ok_topk;
     memcpy(slots_note(&ok->in, plan->node), slots_note(&ok->out, plan->node),
-           (size_t)(NOTE_BYTES + ok->out.bytes[plan->node]));
+           (size_t)(NOTE_BYTES + slots_note(&ok->out, plan->node)->amount * ENTRY_BYTES));
     for (int i = 0; i < plan->nodes; ++i) {
         int64_t bytes = 0;
         const sparse_note *note = slots_note(&ok->in, i);

@@ -29,7 +29,7 @@ void slots_free(sparse_slots *slots)
     } else if (slots->data != NULL) {
         slots->hal->mem.free_host(slots->hal, slots->data);
     }
-    weft_free(slots->bytes);
+    WEFT_FREE_ALL(slots->bytes, slots->wire);
     *slots = (sparse_slots){0};
 }
 
@@ -55,7 +55,71 @@ weft_status slots_announce(sparse_slots *slots)
         WEFT_CHECK(amount >= 0 && amount <= slots->capacity, WEFT_ERR_INTERNAL,
                    "sparse exchange: %lld entries announced where %lld fit", (long long)amount,
                    (long long)slots->capacity);
-        slots->bytes[i] = amount * ENTRY_BYTES;
+        slots->bytes[i] = wire_bytes(slots->domain, amount, slots->rounded);
+    }
+    return WEFT_OK;
+}
+
+/* ---- on their way ------------------------------------------------------------------------------------------------ */
+
+weft_status slots_travel(const sparse_plan *plan, sparse_slots *slots, int own)
+{
+    slots->own = own;
+    slots->domain = plan->count;
+    slots->rounded = plan->desc.rounded;
+    slots->noted = !plan->variable;
+    slots->wire_stride = NOTE_BYTES + wire_bytes(slots->domain, slots->capacity, slots->rounded);
+    return WEFT_NEW_ZERO(&slots->wire, slots->count * slots->wire_stride, WEFT_MEM_COMM);
+}
+
+char *slots_wire(const sparse_slots *slots, int i)
+{
+    return slots->wire + i * slots->wire_stride + (slots->noted ? 0 : NOTE_BYTES);
+}
+
+int64_t slots_wire_most(const sparse_slots *slots)
+{
+    return slots->wire_stride - (slots->noted ? 0 : NOTE_BYTES);
+}
+
+static uint8_t *packed_entries(const sparse_slots *slots, int i)
+{
+    return (uint8_t *)slots->wire + i * slots->wire_stride + NOTE_BYTES;
+}
+
+weft_status slots_pack(void *argument, uint64_t post)
+{
+    (void)post;
+    const sparse_slots *slots = argument;
+    for (int i = 0; i < slots->count; ++i) {
+        const sparse_note *note = slots_note(slots, i);
+        if (slots->own >= 0 && i != slots->own) {
+            continue;
+        }
+        memcpy(slots->wire + i * slots->wire_stride, note, sizeof *note);
+        WEFT_TRY(wire_pack(slots->domain, note->amount, slots->rounded, slots_index(slots, i), slots_value(slots, i),
+                           packed_entries(slots, i)));
+    }
+    return WEFT_OK;
+}
+
+weft_status slots_unpack(void *argument, uint64_t post)
+{
+    (void)post;
+    const sparse_slots *slots = argument;
+    for (int i = 0; i < slots->count; ++i) {
+        sparse_note *note = slots_note(slots, i);
+        if (i == slots->own) {
+            continue;
+        }
+        if (slots->noted) {
+            memcpy(note, slots->wire + i * slots->wire_stride, sizeof *note);
+        }
+        WEFT_CHECK(note->amount >= 0 && note->amount <= slots->capacity, WEFT_ERR_INTERNAL,
+                   "sparse exchange: %lld entries came where %lld fit", (long long)note->amount,
+                   (long long)slots->capacity);
+        WEFT_TRY(wire_unpack(slots->domain, note->amount, slots->rounded, packed_entries(slots, i),
+                             slots_index(slots, i), slots_value(slots, i)));
     }
     return WEFT_OK;
 }

@@ -20,6 +20,9 @@
  * A bucket of which everything is sent (density 1, or past the break-even of comm/sparse) holds nothing back: its
  * velocity stays, and the sum of the ranks' velocities is the velocity of the sum. The step is that of all-reduce then.
  *
+ * Values that are selected travel as bfloat16 where gradients may be rounded on the wire, and under the skew guard:
+ * what rounding takes away stays in the residual, so that nothing is lost and replicas stay equal.
+ *
  * Warm-up: the density falls exponentially from 1/4 to its value.
  *
  *   Y. Lin, S. Han, H. Mao, Y. Wang, W. Dally: Deep gradient compression: reducing the communication bandwidth for
@@ -191,7 +194,8 @@ static weft_status allocate(comm_sync *sync)
     for (int b = 0; b < desc->buckets; ++b) {
         WEFT_TRY_GOTO(cut_bucket(sync, t, b, found), status, done);
     }
-    if (sync->staging.everywhere && sparse_fits_device(sync->options.topk.exchange, sync->options.topk.select.method)) {
+    if (sync->staging.everywhere &&
+        sparse_fits_device(sync->options.topk.exchange, sync->options.topk.select.method, sync->options.topk.rounded)) {
         t->hal = desc->hal;
         sync->staging.stays = true;
     }
@@ -268,6 +272,7 @@ static weft_status plan_bucket(comm_sync *sync, int b, topk_bucket *out)
                               .select = select,
                               .count = bucket->count,
                               .most = count_to_send(out, density_of_step(&sync->options, 1)),
+                              .rounded = sync->options.topk.rounded,
                               .buffer = (float *)sync->desc.grad + bucket->offset,
                               .hal = t->hal,
                               .device = t->hal != NULL ? device_grad(sync, bucket->offset) : NULL};
@@ -617,7 +622,7 @@ static double exchange_seconds(const comm_sync *sync, sparse_exchange exchange, 
 {
     const comm_layout *layout = comm_get_layout(sync->comm);
     bool windowed = exchange != SPARSE_ALL_GATHER && layout->most > 1 && !sync->comm->messages_only;
-    comm_cost cost = sparse_cost(layout, 0, exchange, windowed, count, k);
+    comm_cost cost = sparse_cost(layout, 0, exchange, windowed, count, k, sync->options.topk.rounded);
     return comm_model_seconds(comm_get_model(sync->comm), &cost);
 }
 

@@ -190,7 +190,19 @@ static weft_status sparse_world_call(sparse_world *w, int step, int64_t k)
 
 /* ---- one checked call ---------------------------------------------------------------------------------------- */
 
-/* w->sent: what this rank sent, by the plan's own list, each element whole; everything else must have been kept. */
+/* What is sent of x: with `rounded` 8 bits of its significand, to nearest, ties to even. */
+static float sparse_part_sent(const sparse_world *w, float x)
+{
+    int exponent = 0;
+    if (!w->desc.rounded || w->exchange == SPARSE_OK_TOPK) {
+        return x;
+    }
+    const double significand = frexp((double)x, &exponent);
+    return (float)ldexp(nearbyint(ldexp(significand, 8)), exponent - 8);
+}
+
+/* w->sent: what this rank sent, by the plan's own list, each element whole or rounded; everything else must have been
+ * kept, to the bit. */
 static weft_status sparse_check_feedback(sparse_world *w, sparse_role role)
 {
     int64_t begin = 0;
@@ -205,10 +217,13 @@ static weft_status sparse_check_feedback(sparse_world *w, sparse_role role)
     for (int64_t i = 0; i < count; ++i) {
         bool is_sent = e < found && sent[e] == begin + i;
         e += is_sent;
-        float kept = is_sent ? 0.0f : w->acc[i];
+        const float part = is_sent ? sparse_part_sent(w, w->acc[i]) : 0.0f;
+        const float kept = w->acc[i] - part;
+        CASE_CHECK((double)part + (double)kept == (double)w->acc[i], "element %lld: %g and %g are not %g", (long long)i,
+                   (double)part, (double)kept, (double)w->acc[i]);
         CASE_CHECK(case_same_bits(&residual[i], &kept, sizeof kept), "element %lld: residual %g, %s of %g",
                    (long long)(begin + i), (double)residual[i], is_sent ? "sent" : "kept", (double)w->acc[i]);
-        w->sent[begin + i] = is_sent ? w->acc[i] : 0.0f;
+        w->sent[begin + i] = part;
     }
     CASE_CHECK(e == found, "%lld of %lld sent places are this rank's", (long long)e, (long long)found);
     return WEFT_OK;
@@ -259,7 +274,7 @@ static weft_status sparse_check_call(sparse_world *w, int step, int64_t k, bool 
     }
     bool exact = w->desc.select.method != SELECT_REUSE;
     bool windowed = w->lender != NULL && w->exchange != SPARSE_ALL_GATHER && comm_get_layout(w->comm)->most > 1;
-    comm_cost cost = sparse_cost(comm_get_layout(w->comm), rank, w->exchange, windowed, n, k);
+    comm_cost cost = sparse_cost(comm_get_layout(w->comm), rank, w->exchange, windowed, n, k, w->desc.rounded);
     CASE_CHECK((windowed && comm_node_size(w->comm) > 1) == (after.shared_bytes > before.shared_bytes) || n < 100,
                "shared memory: %d", windowed);
     int64_t bytes = (int64_t)(after.bytes_sent - before.bytes_sent);
@@ -270,8 +285,10 @@ static weft_status sparse_check_call(sparse_world *w, int step, int64_t k, bool 
                    (long long)cost.bytes_sent, (long long)cost.messages_sent);
         if (w->desc.select.method == SELECT_RADIX) {
             sparse_keep_top(w->acc, role.count, role.share);
-            CASE_CHECK(memcmp(w->acc, w->sent + role.begin, (size_t)role.count * sizeof(float)) == 0,
-                       "step %d: not the %lld largest", step, (long long)role.share);
+            for (int64_t i = 0; i < role.count; ++i) {
+                CASE_CHECK(sparse_part_sent(w, w->acc[i]) == w->sent[role.begin + i], "step %d: not the %lld largest",
+                           step, (long long)role.share);
+            }
         }
     }
     if (exact && w->exchange == SPARSE_OK_TOPK) {
@@ -286,11 +303,13 @@ static weft_status sparse_check_call(sparse_world *w, int step, int64_t k, bool 
 
 /* k falls as in a warm-up, then stays. With refresh = 3, OK_TOPK's threshold is exact in steps 0, 1 and 3. */
 static weft_status sparse_run_steps(weft_comm *comm, weft_comm *lender, sparse_exchange exchange, select_method method,
-                                    int64_t count)
+                                    int64_t count, bool rounded)
 {
     const int64_t k[SPARSE_STEPS] = {count / 4, count / 20, count / 20, count / 20};
     sparse_world w;
-    weft_status status = sparse_world_open(comm, sparse_describe(exchange, method, count, count / 4, NULL), lender, &w);
+    sparse_desc desc = sparse_describe(exchange, method, count, count / 4, NULL);
+    desc.rounded = rounded;
+    weft_status status = sparse_world_open(comm, desc, lender, &w);
     for (int step = 0; step < SPARSE_STEPS && status == WEFT_OK; ++step) {
         status = sparse_check_call(&w, step, k[step], step != 2);
     }
@@ -305,11 +324,12 @@ static weft_status sparse_run_steps(weft_comm *comm, weft_comm *lender, sparse_e
 static weft_status sparse_run_nodes(weft_comm *comm, weft_comm *lender, bool thorough)
 {
     for (int x = 0; x < 3; ++x) {
-        WEFT_TRY(sparse_run_steps(comm, lender, sparse_exchanges[x], SELECT_RADIX, 301));
+        WEFT_TRY(sparse_run_steps(comm, lender, sparse_exchanges[x], SELECT_RADIX, 301, !thorough));
         if (thorough) {
-            WEFT_TRY(sparse_run_steps(comm, lender, sparse_exchanges[x], SELECT_MSTOPK, 301));
-            WEFT_TRY(sparse_run_steps(comm, lender, sparse_exchanges[x], SELECT_REUSE, 301));
-            WEFT_TRY(sparse_run_steps(comm, lender, sparse_exchanges[x], SELECT_RADIX, 7));
+            WEFT_TRY(sparse_run_steps(comm, lender, sparse_exchanges[x], SELECT_RADIX, 301, true));
+            WEFT_TRY(sparse_run_steps(comm, lender, sparse_exchanges[x], SELECT_MSTOPK, 301, false));
+            WEFT_TRY(sparse_run_steps(comm, lender, sparse_exchanges[x], SELECT_REUSE, 301, x > 0));
+            WEFT_TRY(sparse_run_steps(comm, lender, sparse_exchanges[x], SELECT_RADIX, 7, false));
         }
     }
     return WEFT_OK;
@@ -599,9 +619,12 @@ static weft_status sparse_run_auto(weft_comm *comm, void *argument)
         sparse_desc desc = sparse_describe(SPARSE_AUTO, SELECT_RADIX, N, N, buffer);
         sparse_plan *plan = NULL;
         WEFT_TRY(sparse_create(comm, &desc, &plan));
-        static const int64_t ks[] = {20, N / 2 + N / 4, N};
+        static const int64_t ks[] = {20, N - N / 50, N};
         for (int i = 0; i < 3; ++i) {
             int64_t found = 0;
+            if (i == 1 && comm_size(comm) % 2 != 0) {
+                continue; /* nodes that differ exchange selections once, and a dense vector more than once */
+            }
             for (int e = 0; e < N; ++e) {
                 buffer[e] = sparse_input(comm_rank(comm), i, e);
             }

@@ -47,10 +47,39 @@ static inline double quad_optimum(int ranks, int i, bool equal)
     return top / bottom;
 }
 
+/* Ranks with minima of their own whose numbers float32 holds exactly, so that replicas come to rest on predicted places
+ * to the last bit: the first of two ranks is steeper (3 and 2, times a rate of a quarter), and factor[0] times its
+ * minimum and factor[1] times that of the second, over all ranks, cancel around `centre`. */
+enum { DYADIC_STEEP = 3, DYADIC_FLAT = 2 };
+static const double dyadic_rate = 0.25;
+
+typedef struct dyadic_problem {
+    double centre;    /* the predicted place, of element 0; that of element i is i farther where it is not 0 */
+    double factor[2]; /* integers */
+} dyadic_problem;
+
+static inline double dyadic_centre(const dyadic_problem *problem, int i)
+{
+    return problem->centre == 0 ? 0 : problem->centre + i;
+}
+
+static inline double dyadic_curvature(int rank)
+{
+    return rank % 2 == 0 ? DYADIC_STEEP : DYADIC_FLAT;
+}
+
+static inline double dyadic_target(const dyadic_problem *problem, int rank, int ranks, int i)
+{
+    const double scale = (i % 2 == 0 ? 1 : -1) * (1 + i % 5); /* times ranks, by which gradients are divided */
+    const double apart = rank % 2 == 0 ? problem->factor[1] * (ranks / 2) : -problem->factor[0] * ((ranks + 1) / 2);
+    return dyadic_centre(problem, i) + apart * scale * ranks;
+}
+
 typedef struct replica {
     weft_comm *comm;
     comm_sync *sync;
-    bool equal; /* curvature */
+    bool equal;                   /* curvature */
+    const dyadic_problem *dyadic; /* NULL: targets and curvatures from above */
     float value[QUAD_ELEMENTS], grad[QUAD_TRAINED];
 } replica;
 
@@ -85,7 +114,9 @@ static inline void replica_gradient(replica *r)
     int rank = comm_rank(r->comm);
     int ranks = comm_size(r->comm);
     for (int i = 0; i < QUAD_TRAINED; ++i) {
-        r->grad[i] = (float)(quad_curvature(rank, i, r->equal) * ((double)r->value[i] - quad_target(rank, i)) / ranks);
+        const double a = r->dyadic != NULL ? dyadic_curvature(rank) : quad_curvature(rank, i, r->equal);
+        const double t = r->dyadic != NULL ? dyadic_target(r->dyadic, rank, ranks, i) : quad_target(rank, i);
+        r->grad[i] = (float)(a * ((double)r->value[i] - t) / ranks);
     }
 }
 

@@ -232,7 +232,8 @@ static void log_sync(const app_context *context, const sync_options *sync)
     }
     sync_setup_describe(sync, sync->mode, comm_size(context->comm), text, sizeof text);
     log_info("sync %s: %s", sync_mode_name(sync->mode), text);
-    if (sync->wire != COMM_WIRE_SAME && sync->algorithm == COMM_ALGO_AUTO && context->nodes == 1) {
+    const bool gathers = sync->mode == SYNC_TOPK && sync->topk.exchange == SPARSE_ALL_GATHER;
+    if (sync->wire != COMM_WIRE_SAME && sync->algorithm == COMM_ALGO_AUTO && context->nodes == 1 && !gathers) {
         log_warn(FLAG_WIRE " %s has no effect: all ranks are on one node", option_text(context->options, OPT_WIRE));
     }
     sync_setup_describe_tracking(sync, sync->mode, text, sizeof text);

@@ -76,7 +76,7 @@ static const struct ladder {
     int settings;
     double setting[6];
 } ladders[] = {
-    {SYNC_TOPK, SYNC_KNOB_DENSITY, 3, {0.04, 0.015, 0.005}},
+    {SYNC_TOPK, SYNC_KNOB_DENSITY, 4, {0.12, 0.04, 0.015, 0.005}},
     {SYNC_SHADOW, SYNC_KNOB_GAP, 6, {1, 2, 4, 8, 16, 32}},
     {SYNC_ASP, SYNC_KNOB_THRESHOLD, 6, {0.005, 0.01, 0.02, 0.05, 0.1, 0.2}},
 };
@@ -128,9 +128,8 @@ static void take_ladder(skew_guard *g, int64_t steps)
     }
     cut_densities(g, steps);
     /* Parts of a graph differ in more than their labels, and have no probe. */
-    const bool alike = g->settings > 0 && g->source->probe_steps > 0 && g->source->label_distance <= ALIKE;
-    g->alike = alike && !keeps_equal(g);
-    g->start = alike ? g->settings / 2 : 0;
+    g->alike = g->settings > 0 && !keeps_equal(g) && g->source->probe_steps > 0 && g->source->label_distance <= ALIKE;
+    g->start = g->alike ? g->settings / 2 : 0;
 }
 
 /* ---- scores ------------------------------------------------------------------------------------------------------ */
@@ -328,6 +327,9 @@ weft_status skew_guard_step(skew_guard *g, uint64_t seed, int64_t step)
     const int64_t before = g->kept.rule.rung;
     WEFT_TRY((g->source->probe_steps > 0 ? look : look_whole)(g, seed, step, &g->kept.last));
     g->kept.score = skew_rule_decide(&g->kept.rule, &g->kept.last);
+    if (!g->rows) { /* settings are compared without their checks, and told with them */
+        g->kept.last.cost += cost_of(g, step, (double)(bytes_sent(g) - sent) * comm_size(g->comm));
+    }
     tell(g, step, before);
     tell_dear(g, before);
     g->kept.checked_at = step;

@@ -2,7 +2,7 @@
  * train/skew/skew_guard.h: bounds what a lossy mode of synchronisation loses where ranks own different data
  * (--skew-guard): it scores replicas as they train and turns the mode's knob by a rule (train/skew/skew_rule.h).
  *
- *      topk            --topk-density    0.04, 0.015, 0.005
+ *      topk            --topk-density    0.12, 0.04, 0.015, 0.005
  *      divide-shuffle  --group-size      P, P / 2, ... 2 ranks
  *      shadow          --shadow-gap      1, 2, 4, 8, 16, 32 steps
  *      asp             --asp-threshold   0.005, 0.01, 0.02, 0.05, 0.1, 0.2 of a parameter
@@ -17,10 +17,10 @@
  * Where replicas are equal to the last statistic, one score a rank is home, away and mean at once: such a check sends
  * nothing and is made twice as often, so that a run leaves the densest setting earlier.
  *
- * Where shards hardly differ in their labels (train_source.label_distance) a run starts in the middle of the ladder:
- * what a lossy mode loses comes from shards that differ, and from a fast rise, which holds a rung back. Of modes whose
- * ranks update by themselves the mean is judged at every fourth check then, as an average sends as much as they do
- * between two checks of a short run. A gradient entry that
+ * Where shards hardly differ in their labels (train_source.label_distance) modes whose ranks update by themselves start
+ * in the middle of the ladder, as what they lose comes from shards that differ, and their mean is judged at every
+ * fourth check, as an average sends as much as they do between two checks of a short run. What topk loses comes from a
+ * fast rise, whatever the shards: it always starts with the setting that sends most. A gradient entry that
  * topk keeps back waits 1 / density steps on average, and what waits when a run ends never arrives: densities by which
  * it would wait more than a sixth of the run are not on the ladder.
  */
