@@ -306,18 +306,19 @@ static weft_status decide_last_layer(weft_options *options, const gnn_facts *fac
 }
 
 /* Scores of attention are exponentials, and its vectors have no curvature that could shorten their steps: measured with
- * 0.1, training diverges on graphs of few labels and turns rounding into other results (docs/recipes.md). */
+ * 0.1, training diverges on graphs of few labels and turns rounding into other results. Sums of gin end as high or
+ * higher with 0.01 (docs/recipes.md). */
 static weft_status decide_clip(weft_options *options)
 {
     static const char clip[] = "0.01";
     const second_kind kind = option_choice(options, OPT_PRECONDITION);
-    const bool turns = kind == SECOND_INPUT || kind == SECOND_KFAC;
-    if (!turns || !gnn_ops_asked(options)->heads ||
+    const bool turns = kind == SECOND_INPUT || kind == SECOND_KFAC, attends = gnn_ops_asked(options)->heads;
+    if (!turns || (!attends && !is_gin(options)) ||
         option_source_of(options, OPT_PRECONDITION_CLIP) != OPTION_DEFAULT) {
         return WEFT_OK;
     }
-    log_info("precondition clip %s (auto: %s has attention, which bears short steps alone)", clip,
-             option_text(options, OPT_MODEL));
+    log_info("precondition clip %s (auto: %s has %s, which bear%s short steps alone)", clip,
+             option_text(options, OPT_MODEL), attends ? "attention" : "sums of neighbours", attends ? "s" : "");
     return option_decide(options, OPT_PRECONDITION_CLIP, clip);
 }
 
