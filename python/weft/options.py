@@ -140,9 +140,9 @@ class TrainOptions(TypedDict, total=False):
         with groups of a share F of the ranks, default 0.5; auto = the quickest by the machine's measured rates;
         results are the same to the bit
     precondition_clip: 0 to 1000000000; default 0.1
-        the step shrinks where lr^2 times the product of step and gradient is above X; 0 = never; graph attention:
-        0.01; images: 0.001 for kfac and 0.0001 for input where the network has norms, else 0.00003, and 0 with adam,
-        adamw and adadelta, whose steps have a length of their own
+        the step shrinks where lr^2 times the product of step and gradient is above X; 0 = never; graph attention and
+        gin: 0.01; images: 0.001 for kfac and 0.0001 for input where the network has norms, else 0.00003, and 0 with
+        adam, adamw and adadelta, whose steps have a length of their own
     precondition_first: 1 to 1000000; default 1
         the first step may be clipped at X times --precondition-clip, and half as many times from step to step, down
         to 1: longer first steps, for networks with norms

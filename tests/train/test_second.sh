@@ -74,7 +74,9 @@ row fast-sums jobs-1 "data=many model=gin recipe=fast epochs=3"
 for m in gcn gin; do # 600 training vertices, 400 features
     row "wide-$m" jobs-1 "data=wide model=$m recipe=fast epochs=2"
 done
-echo "data=synth:quickstart,scale=0.2 threads=1 calibrate=never recipe=fast model=gcn hidden=8 epochs=1 run-dir=fast-spare" >>jobs-1
+for m in gcn sage; do
+    echo "data=synth:quickstart,scale=0.2 threads=1 calibrate=never recipe=fast model=$m hidden=8 epochs=1 run-dir=spare-$m" >>jobs-1
+done
 row bare-sage jobs-1 "data=bare model=sage recipe=fast epochs=1" # 600 training vertices, 1300 features
 row fast-asked jobs-1 "model=gcn recipe=fast precondition=kfac epochs=5"
 row fast-many jobs-1 "data=many model=gcn recipe=fast eval-every=0"
@@ -120,12 +122,13 @@ def second_of(run):
     return [options[name]["value"] for name in ("precondition", "precondition-solve", "lr", "schedule-cycle", "precondition-first")]
 assert second_of("fast-many") == ["kfac", "inverse", "0.5", "10", "10"] and second_of("wide-gcn") == ["input", "eigen", "0.3", "0", "10"]
 assert second_of("bare-sage")[0] == "none", second_of("bare-sage")
-assert second_of("fast-spare") == ["input", "eigen", "0.3", "0", "1"] and second_of("fast-asked") == ["kfac", "eigen", "0.3", "0", "1"]
+assert second_of("spare-gcn") == ["input", "eigen", "0.3", "0", "1"] and second_of("fast-asked") == ["kfac", "eigen", "0.3", "0", "1"]
 assert chosen["fast-many"]["precondition-damping"] == "auto" and chosen["fast-many"]["input-dropout"] == "0", chosen["fast-many"]
 assert (chosen["wide-gcn"]["input-dropout"], chosen["wide-gcn"]["weight-decay"]) == ("-1", "0.05"), chosen["wide-gcn"]
 assert chosen["wide-gin"]["precondition"] == "none" and chosen["wide-gin"]["input-dropout"] == "0", chosen["wide-gin"]
 asked = json.load(open("fast-asked/run.json"))["options"]
-assert json.load(open("fast-spare/run.json"))["options"]["dropout"]["value"] == "0.2"
+assert second_of("spare-sage") == ["input", "eigen", "0.5", "0", "10"], second_of("spare-sage")
+assert json.load(open("spare-gcn/run.json"))["options"]["dropout"]["value"] == "0.2"
 attention = json.load(open("one-3/run.json"))["options"]["precondition-clip"]
 assert attention["value"] == "0.01", attention
 assert asked["precondition"]["value"] == "kfac" and asked["precondition-clip"]["value"] == "0.001", asked["precondition-clip"]

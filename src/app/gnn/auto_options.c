@@ -131,14 +131,27 @@ static weft_status decide_both_sides(weft_options *options)
     return WEFT_OK;
 }
 
+/* Weights of so many rows bear less dropout, and graphsage longer steps: measured, both are sooner at a score, which
+ * ends as high (docs/recipes.md). `free`: nobody named the method. */
+static weft_status decide_spare_rows(weft_options *options, bool free)
+{
+    const bool sage = gnn_kind_asked(options) == GNN_SAGE && free;
+    const bool sgd = !option_is_set(options, OPT_OPTIMIZER) || option_choice(options, OPT_OPTIMIZER) == OPTIMIZER_SGD;
+    WEFT_TRY(decide_unless_set(options, OPT_DROPOUT, "0.2"));
+    WEFT_TRY(sage ? decide_first_steps(options) : WEFT_OK);
+    WEFT_TRY(sage && sgd ? decide_unless_set(options, OPT_LR, "0.5") : WEFT_OK);
+    log_info("recipe fast: dropout %g, first step %g (a hundred training vertices or more for each feature)",
+             option_real(options, OPT_DROPOUT), option_real(options, OPT_PRECONDITION_FIRST));
+    return WEFT_OK;
+}
+
 /* Fast, of two training vertices or more for each feature. */
 static weft_status decide_fast_of_many(weft_options *options, const gnn_facts *facts)
 {
-    if (has_rows_to_spare(facts)) {
-        log_info("recipe fast: dropout 0.2 (a hundred training vertices or more for each feature)");
-        return decide_unless_set(options, OPT_DROPOUT, "0.2");
-    }
     const bool named = option_source_of(options, OPT_PRECONDITION) != OPTION_RECIPE;
+    if (has_rows_to_spare(facts)) {
+        return decide_spare_rows(options, !named);
+    }
     return named || !has_both_sides(options, facts) ? WEFT_OK : decide_both_sides(options);
 }
 
@@ -293,18 +306,19 @@ static weft_status decide_last_layer(weft_options *options, const gnn_facts *fac
 }
 
 /* Scores of attention are exponentials, and its vectors have no curvature that could shorten their steps: measured with
- * 0.1, training diverges on graphs of few labels and turns rounding into other results (docs/recipes.md). */
+ * 0.1, training diverges on graphs of few labels and turns rounding into other results. Sums of gin end as high or
+ * higher with 0.01 (docs/recipes.md). */
 static weft_status decide_clip(weft_options *options)
 {
     static const char clip[] = "0.01";
     const second_kind kind = option_choice(options, OPT_PRECONDITION);
-    const bool turns = kind == SECOND_INPUT || kind == SECOND_KFAC;
-    if (!turns || !gnn_ops_asked(options)->heads ||
+    const bool turns = kind == SECOND_INPUT || kind == SECOND_KFAC, attends = gnn_ops_asked(options)->heads;
+    if (!turns || (!attends && !is_gin(options)) ||
         option_source_of(options, OPT_PRECONDITION_CLIP) != OPTION_DEFAULT) {
         return WEFT_OK;
     }
-    log_info("precondition clip %s (auto: %s has attention, which bears short steps alone)", clip,
-             option_text(options, OPT_MODEL));
+    log_info("precondition clip %s (auto: %s has %s, which bear%s short steps alone)", clip,
+             option_text(options, OPT_MODEL), attends ? "attention" : "sums of neighbours", attends ? "s" : "");
     return option_decide(options, OPT_PRECONDITION_CLIP, clip);
 }
 
