@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
 
 /* Chosen on Cora, Citeseer and Squirrel, and tried on others (docs/recipes.md). */
 enum { STEPS = 3 };
@@ -420,6 +422,7 @@ static weft_status begin(void *self)
     gnn_model *model = self;
     const train_targets *targets = model->start_targets;
     const gnn_layer_plan *plan = &model->plan.layer[0];
+    const double start = clock_seconds();
     starter s = {.model = model,
                  .targets = targets,
                  .rows = model->plan.n_owned,
@@ -433,7 +436,8 @@ static weft_status begin(void *self)
     WEFT_TRY_GOTO(gnn_aggregator_start_pass(&model->aggregator, &(gnn_halo_pass){.training = false}), status, done);
     gnn_aggregator_set_scope(&model->aggregator, GNN_SCOPE_ALL);
     WEFT_TRY_GOTO(solve(&s), status, done);
-    status = comm_agree(model->comm, write_network(&s));
+    WEFT_TRY_GOTO(comm_agree(model->comm, write_network(&s)), status, done);
+    log_info("first weights: a linear model of the features, fitted in %.3f s", clock_seconds() - start);
 done:
     destroy(&s);
     return status;

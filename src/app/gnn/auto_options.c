@@ -168,8 +168,7 @@ static weft_status decide_linear_start(weft_options *options, const gnn_facts *f
     WEFT_TRY(decide_unless_set(options, OPT_WEIGHT_INIT, "linear"));
     *starts = option_choice(options, OPT_WEIGHT_INIT) == GNN_INIT_LINEAR;
     if (*starts) {
-        log_info(
-            "recipe fast: first weights linear (few labels, or fewer than two training vertices for each feature)");
+        log_info("recipe fast: first weights linear (fewer than two training vertices for each feature)");
     }
     return WEFT_OK;
 }
@@ -182,10 +181,7 @@ static weft_status decide_fast(weft_options *options, const gnn_facts *facts)
     const bool few = gnn_has_few_labels(facts), turns = kind == SECOND_INPUT || kind == SECOND_KFAC;
     const char *way = ends_higher_with_adam(options, facts);
     bool starts = false;
-    WEFT_TRY(few || !has_many_rows(facts) ? decide_linear_start(options, facts, &starts) : WEFT_OK);
     if (option_source_of(options, OPT_PRECONDITION) == OPTION_RECIPE && way != NULL) {
-        WEFT_TRY(starts && few && !option_is_set(options, OPT_OPTIMIZER) ? decide_unless_set(options, OPT_LR, "0.001")
-                                                                         : WEFT_OK);
         return give_way(options, way);
     }
     if (turns && !few && has_many_rows(facts)) {
@@ -194,6 +190,7 @@ static weft_status decide_fast(weft_options *options, const gnn_facts *facts)
     if (!turns) {
         return WEFT_OK;
     }
+    WEFT_TRY(few ? WEFT_OK : decide_linear_start(options, facts, &starts));
     WEFT_TRY(few || starts ? decide_unless_set(options, OPT_PRECONDITION_CLIP, few ? "0.001" : "0.01") : WEFT_OK);
     WEFT_TRY(few || starts ? WEFT_OK : decide_first_steps(options));
     WEFT_TRY(decide_unless_set(options, OPT_INPUT_DROPOUT, "-1"));
