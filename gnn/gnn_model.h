@@ -37,6 +37,7 @@ typedef struct gnn_model {
     int64_t *row_id;               /* device, [n_owned] global ids */
     train_map map[GNN_MAX_LAYERS]; /* of the layers */
     train_model interface;
+    const train_targets *start_targets; /* of gnn/linear_start.h; NULL: the model begins as it was drawn */
 } gnn_model;
 
 /*

@@ -101,7 +101,8 @@ typedef enum gnn_feature_place { GNN_FEATURE_PLACES(CHOICE_VALUE) } gnn_feature_
 /* --weight-init: how linear maps begin. */
 #define GNN_WEIGHT_INITS(X)                                                                                            \
     X(GNN_INIT_GLOROT, "glorot")                                                                                       \
-    X(GNN_INIT_UNIFORM, "uniform")
+    X(GNN_INIT_UNIFORM, "uniform")                                                                                     \
+    X(GNN_INIT_LINEAR, "linear") /* gnn/linear_start.h */
 typedef enum gnn_weight_init { GNN_WEIGHT_INITS(CHOICE_VALUE) } gnn_weight_init;
 
 /* --residual: a hidden convolution's input is added to its result. */

@@ -391,9 +391,11 @@ class TrainOptions(TypedDict, total=False):
         sage, gcn, gin: rows for which a training epoch sums over neighbours in the last layer: read = those that the
         loss reads, of the training split, with the same loss and gradients; whole = all; auto: read, where at most 80
         % of the edges lead there
-    weight_init: one of glorot, uniform; default glorot
+    weight_init: one of glorot, uniform, linear; default glorot
         how linear maps over a graph begin: glorot = within sqrt(6 / (inputs + outputs)) of 0, biases at 0; uniform =
-        within 1 / sqrt(inputs), biases too, as the layers of PyTorch, and PyG's SAGEConv and GIN, do
+        within 1 / sqrt(inputs), biases too, as the layers of PyTorch, and PyG's SAGEConv and GIN, do; linear = as
+        glorot, but gcn and sage of two layers first answer as a linear model of the features would that fits the
+        training labels by a few steps of least squares
     feature_form: one of auto, whole, sparse; default auto
         how features are held and multiplied: whole, or sparse, those alone that are not 0; auto: sparse where hardly
         any are

@@ -146,6 +146,9 @@ typedef struct train_model {
      */
     weft_status (*fetch)(void *self, const train_pass *pass);
     weft_status (*give)(void *self, const train_pass *pass);
+    /* Replaces parameters of a run that were drawn by those that follow from the data. Collective. NULL, on all ranks:
+     * those that were drawn stay. */
+    weft_status (*start)(void *self);
     /*
      * State that passes keep from epoch to epoch beside the parameters. Both functions, or NULL on all ranks if there
      * is none. They work as in train/precondition.h, except that a buffer is zeroed where a checkpoint of other options

@@ -65,10 +65,10 @@ static bool has_rows_to_spare(const gnn_facts *facts)
     return facts->training >= ROWS_A_FEATURE * facts->features;
 }
 
-/* Second order gives way to Adam, in half of the epochs of other recipes. */
+/* Second order gives way to Adam, in half of the epochs of other recipes; sums of gin need them all. */
 static weft_status give_way(weft_options *options, const char *reason)
 {
-    static const char epochs[] = "100";
+    const char *epochs = is_gin(options) ? "200" : "100";
     log_info("recipe fast: precondition none, %s epochs (%s)", epochs, reason);
     WEFT_TRY(option_decide(options, OPT_PRECONDITION, "none"));
     return option_source_of(options, OPT_EPOCHS) == OPTION_RECIPE ? option_decide(options, OPT_EPOCHS, epochs)
@@ -155,6 +155,36 @@ static weft_status decide_fast_of_many(weft_options *options, const gnn_facts *f
     return named || !has_both_sides(options, facts) ? WEFT_OK : decide_both_sides(options);
 }
 
+/* Returns true if a network of these options can begin as a linear model (gnn/linear_start.h). */
+static bool may_start_linear(const weft_options *options, const gnn_facts *facts)
+{
+    const gnn_kind kind = gnn_kind_asked(options);
+    const bool sums = kind == GNN_GCN || (kind == GNN_SAGE && option_choice(options, OPT_AGGREGATOR) != GNN_SAGE_MAX);
+    const bool plain = option_choice(options, OPT_JUMPING) == GNN_JUMPING_NONE &&
+                       option_choice(options, OPT_NORM) != NORM_LAYER &&
+                       option_choice(options, OPT_PRECISION) == TRAIN_PRECISION_F32 &&
+                       option_choice(options, OPT_FEATURE_ROWS) == GNN_ROWS_F32;
+    return sums && plain && option_int(options, OPT_LAYERS) == 2 &&
+           2 * facts->answers <= option_int(options, OPT_HIDDEN) && option_choice(options, OPT_LOSS) == LOSS_XENT &&
+           option_text(options, OPT_INIT_WEIGHTS)[0] == '\0';
+}
+
+/* Of few rows, a linear model by least squares is about as good as what training ends with, so a network begins as one
+ * and goes on in short steps, which do not lose it (docs/recipes.md). */
+static weft_status decide_linear_start(weft_options *options, const gnn_facts *facts, bool *starts)
+{
+    *starts = false;
+    if (!may_start_linear(options, facts)) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(decide_unless_set(options, OPT_WEIGHT_INIT, "linear"));
+    *starts = option_choice(options, OPT_WEIGHT_INIT) == GNN_INIT_LINEAR;
+    if (*starts) {
+        log_info("recipe fast: first weights linear (fewer than two training vertices for each feature)");
+    }
+    return WEFT_OK;
+}
+
 /* Second order fits few rows by heart within a few steps, so features are dropped and weights decay, and a hundred
  * labels want short steps. All of it was measured (docs/recipes.md). */
 static weft_status decide_fast(weft_options *options, const gnn_facts *facts)
@@ -162,6 +192,7 @@ static weft_status decide_fast(weft_options *options, const gnn_facts *facts)
     const second_kind kind = option_choice(options, OPT_PRECONDITION);
     const bool few = gnn_has_few_labels(facts), turns = kind == SECOND_INPUT || kind == SECOND_KFAC;
     const char *way = ends_higher_with_adam(options, facts);
+    bool starts = false;
     if (option_source_of(options, OPT_PRECONDITION) == OPTION_RECIPE && way != NULL) {
         return give_way(options, way);
     }
@@ -171,8 +202,9 @@ static weft_status decide_fast(weft_options *options, const gnn_facts *facts)
     if (!turns) {
         return WEFT_OK;
     }
-    WEFT_TRY(few ? decide_unless_set(options, OPT_PRECONDITION_CLIP, "0.001") : WEFT_OK);
-    WEFT_TRY(few ? WEFT_OK : decide_first_steps(options));
+    WEFT_TRY(few ? WEFT_OK : decide_linear_start(options, facts, &starts));
+    WEFT_TRY(few || starts ? decide_unless_set(options, OPT_PRECONDITION_CLIP, few ? "0.001" : "0.01") : WEFT_OK);
+    WEFT_TRY(few || starts ? WEFT_OK : decide_first_steps(options));
     WEFT_TRY(decide_unless_set(options, OPT_INPUT_DROPOUT, "-1"));
     WEFT_TRY(decide_unless_set(options, OPT_WEIGHT_DECAY, "0.05"));
     log_info("recipe fast: precondition clip %g, first step %g, input dropout %g (-1: that of hidden layers), weight "

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "gnn/layers/aggregate.h"
 #include "gnn/layers/fixed_range.h"
+#include "gnn/linear_start.h"
 #include "gnn/smooth.h"
 #include "hal/spmm_least.h"
 
@@ -158,6 +159,24 @@ static void keep_forms(workload *work)
     snprintf(work->choice, sizeof work->choice, "%s", none && comm_rank(work->context->comm) == 0 ? "" : forms);
 }
 
+/* A recipe takes --weight-init linear for many models, so it gives way where nobody asked for it. */
+static weft_status start_linear(workload *work)
+{
+    gnn_job *job = work->self;
+    const weft_options *o = work->context->options;
+    const train_targets *targets = &job->labels.targets;
+    const bool wanted = job->config.init == GNN_INIT_LINEAR && !work->trained;
+    const char *obstacle = !wanted               ? NULL
+                           : job->predicts_links ? "it is for classes of vertices"
+                                                 : gnn_linear_start_obstacle(&job->model.plan, targets);
+    WEFT_CHECK(obstacle == NULL || option_was_decided(o, OPT_WEIGHT_INIT), WEFT_ERR_USAGE,
+               FLAG_WEIGHT_INIT " linear: %s; leave it out", obstacle);
+    if (wanted && obstacle == NULL) {
+        gnn_linear_start(&job->model, targets);
+    }
+    return WEFT_OK;
+}
+
 weft_status gnn_build(workload *work)
 {
     gnn_job *job = work->self;
@@ -200,6 +219,7 @@ weft_status gnn_build(workload *work)
     status = gnn_model_prepare(&job->model);
     activity_end(ACTIVITY_PREPARE);
     keep_forms(work);
+    status = status == WEFT_OK ? start_linear(work) : status;
     if (job->predicts_links) {
         WEFT_TRY(comm_agree(context->comm, status));
         return gnn_links_build(work);

@@ -484,6 +484,8 @@ static weft_status begin_run(void *self, uint64_t seed)
     if (l->options->init_weights != NULL) {
         char head[PARAM_NAME_BYTES];
         WEFT_TRY(comm_agree(l->comm, weights_start(l->options->init_weights, "initial weights", params, head)));
+    } else if (l->model->start != NULL) {
+        WEFT_TRY(l->model->start(l->model->self));
     }
     WEFT_TRY(begin_beside(l, seed, l->options->init_weights != NULL));
     l->ended = false;

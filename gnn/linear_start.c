@@ -1,0 +1,450 @@
+/* gnn/linear_start.c: see gnn/linear_start.h. Vectors of the solver are as small as a layer, and the host's. */
+#include "gnn/linear_start.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+/* Chosen on Cora, Citeseer and Squirrel, and tried on others (docs/recipes.md). */
+enum { STEPS = 3 };
+#define SHARPNESS 5.0
+/* Deviations below this are those of a column that says nothing. */
+#define LEAST_DEVIATION 1e-12
+
+typedef struct starter {
+    gnn_model *model;
+    const train_targets *targets;
+    int64_t rows, features, classes;
+    int halves;                            /* 2: weights for a vertex and for its neighbours */
+    int64_t weights;                       /* halves * features * classes */
+    weft_tensor w[2], g[2];                /* [features, classes]: weights and their gradient */
+    weft_tensor a, b;                      /* [n_local, classes] */
+    float *host;                           /* a block of parameters, or [rows, classes] */
+    double *w0, *residual, *direction, *q; /* [weights]: one half behind the other */
+    double *sum;                           /* [3, classes] */
+} starter;
+
+const char *gnn_linear_start_obstacle(const gnn_plan *plan, const train_targets *targets)
+{
+    const gnn_config *c = &plan->config;
+    const bool sums = c->kind == GNN_GCN || (c->kind == GNN_SAGE && !gnn_takes_maxima(c));
+    if (!sums || plan->layers != 2 || c->jumping != GNN_JUMPING_NONE || c->head != NULL) {
+        return "it is for gcn and for sums of sage, of two layers that nothing leads past";
+    }
+    if (c->norm != NORM_NONE && c->norm != NORM_BATCH) {
+        return "it is for networks with batch norm or without a norm";
+    }
+    if (targets->loss != TRAIN_LOSS_XENT || 2 * c->outputs > c->hidden) {
+        return "it is for classes, with two hidden columns or more for each";
+    }
+    return plan->values != WEFT_DTYPE_F32 || c->streams || c->fixed_rows
+               ? "it is for float32, and for features in the backend's memory"
+               : NULL;
+}
+
+static weft_status create(starter *s)
+{
+    const int64_t block = s->halves * s->features * s->model->plan.layer[0].d_out; /* the largest that is edited */
+    const int64_t larger = block > s->rows * s->classes ? block : s->rows * s->classes;
+    for (int half = 0; half < s->halves; ++half) {
+        WEFT_TRY(
+            tensor_create(s->model->hal, WEFT_DTYPE_F32, s->features, s->classes, WEFT_MEM_WORKSPACE, &s->w[half]));
+        WEFT_TRY(
+            tensor_create(s->model->hal, WEFT_DTYPE_F32, s->features, s->classes, WEFT_MEM_WORKSPACE, &s->g[half]));
+    }
+    const int64_t local = s->model->plan.n_local;
+    WEFT_TRY(tensor_create(s->model->hal, WEFT_DTYPE_F32, local, s->classes, WEFT_MEM_WORKSPACE, &s->a));
+    WEFT_TRY(tensor_create(s->model->hal, WEFT_DTYPE_F32, local, s->classes, WEFT_MEM_WORKSPACE, &s->b));
+    WEFT_TRY(tensor_zero(&s->a));
+    WEFT_TRY(tensor_zero(&s->b));
+    WEFT_TRY(WEFT_NEW_ZERO(&s->host, larger, WEFT_MEM_WORKSPACE));
+    WEFT_TRY(WEFT_NEW_ZERO(&s->w0, 4 * s->weights + 3 * s->classes, WEFT_MEM_WORKSPACE));
+    s->residual = s->w0 + s->weights;
+    s->direction = s->residual + s->weights;
+    s->q = s->direction + s->weights;
+    s->sum = s->q + s->weights;
+    return WEFT_OK;
+}
+
+static void destroy(starter *s)
+{
+    TENSOR_DESTROY_ALL(&s->w[0], &s->w[1], &s->g[0], &s->g[1], &s->a, &s->b);
+    weft_free(s->host);
+    weft_free(s->w0);
+}
+
+/* ---- the linear model -------------------------------------------------------------------------------------------- */
+
+static bool is_aggregated(const starter *s)
+{
+    return s->model->plan.layer[0].flow == GNN_FLOW_CONSTANT;
+}
+
+/* What half `half` of the weights multiplies, where the features are held whole. */
+static weft_tensor features_of(const starter *s, int half)
+{
+    const gnn_layer *layer = &s->model->layer[0];
+    const bool apart = s->model->features.data != NULL;
+    const weft_tensor *whole = apart ? &s->model->features : &layer->input;
+    return tensor_view(whole, 0, s->rows, is_aggregated(s) ? half * s->features : 0, s->features);
+}
+
+/* y = beta y + F w[half] */
+static weft_status multiply(const starter *s, int half, double beta, weft_tensor *y)
+{
+    const tensor_features *sparse = s->model->layer[0].linear.features;
+    if (sparse != NULL) {
+        return tensor_features_product(sparse, &s->w[half], beta, NULL, y);
+    }
+    const weft_tensor x = features_of(s, half);
+    return tensor_gemm(&(tensor_product){.a = &x, .b = &s->w[half], .beta = beta, .exact = true}, y);
+}
+
+/* g[half] = F^T y */
+static weft_status multiply_back(starter *s, int half, const weft_tensor *y)
+{
+    const tensor_features *sparse = s->model->layer[0].linear.features;
+    if (sparse != NULL) {
+        return tensor_features_gradient(sparse, y, NULL, &s->g[half]);
+    }
+    const weft_tensor x = features_of(s, half);
+    return tensor_gemm(&(tensor_product){.a = &x, .b = y, .trans_a = true, .exact = true}, &s->g[half]);
+}
+
+static weft_tensor owned(const starter *s, const weft_tensor *t)
+{
+    return tensor_view(t, 0, s->rows, 0, s->classes);
+}
+
+/* to = (sum over neighbours of from) + own * from */
+static weft_status sum_rows(starter *s, bool transposed, bool own, weft_tensor *from, weft_tensor *to)
+{
+    weft_tensor x = owned(s, from), y = owned(s, to);
+    WEFT_TRY(own ? tensor_axpby(1.0, &x, 0.0, &y) : WEFT_OK);
+    return gnn_aggregate(&s->model->aggregator, transposed, from, own ? 1.0 : 0.0, to);
+}
+
+/* a = first(X w) */
+static weft_status first(starter *s)
+{
+    weft_tensor a = owned(s, &s->a), b = owned(s, &s->b);
+    const int last = s->halves - 1;
+    if (!is_aggregated(s)) {
+        WEFT_TRY(multiply(s, last, 0.0, &b));
+        WEFT_TRY(sum_rows(s, false, false, &s->b, &s->a));
+    } else {
+        WEFT_TRY(multiply(s, last, 0.0, &a));
+    }
+    return last > 0 ? multiply(s, 0, 1.0, &a) : WEFT_OK;
+}
+
+/* b = second(a) */
+static weft_status second(starter *s)
+{
+    return sum_rows(s, false, s->halves > 1, &s->a, &s->b);
+}
+
+/* g = the gradient of the weights from that of b. */
+static weft_status backward(starter *s)
+{
+    weft_tensor a = owned(s, &s->a), b = owned(s, &s->b);
+    const int last = s->halves - 1;
+    WEFT_TRY(sum_rows(s, true, s->halves > 1, &s->b, &s->a));
+    WEFT_TRY(last > 0 ? multiply_back(s, 0, &a) : WEFT_OK);
+    if (is_aggregated(s)) {
+        return multiply_back(s, last, &a);
+    }
+    WEFT_TRY(sum_rows(s, true, false, &s->a, &s->b));
+    return multiply_back(s, last, &b);
+}
+
+/* ---- the solver -------------------------------------------------------------------------------------------------- */
+
+static bool is_training(const starter *s, int64_t row)
+{
+    return s->targets->split_host[row] == TRAIN_SPLIT_TRAIN && s->targets->label_host[row] >= 0;
+}
+
+static weft_status add_over_ranks(const starter *s, double *values, int64_t count)
+{
+    return comm_allreduce(s->model->comm, values, count, WEFT_DTYPE_F64, COMM_SUM);
+}
+
+/* host [rows, classes] = the labels of training vertices. */
+static void put_labels(starter *s)
+{
+    memset(s->host, 0, (size_t)(s->rows * s->classes) * sizeof *s->host);
+    for (int64_t row = 0; row < s->rows; ++row) {
+        if (is_training(s, row)) {
+            s->host[row * s->classes + s->targets->label_host[row]] = 1.0F;
+        }
+    }
+}
+
+/* sum[0, j] = the mean of host's column j over training vertices. */
+static weft_status find_means(starter *s)
+{
+    memset(s->sum, 0, (size_t)s->classes * sizeof *s->sum);
+    for (int64_t row = 0; row < s->rows; ++row) {
+        for (int64_t j = 0; is_training(s, row) && j < s->classes; ++j) {
+            s->sum[j] += (double)s->host[row * s->classes + j];
+        }
+    }
+    WEFT_TRY(add_over_ranks(s, s->sum, s->classes));
+    for (int64_t j = 0; j < s->classes; ++j) {
+        s->sum[j] /= (double)s->targets->counted[TRAIN_SPLIT_TRAIN];
+    }
+    return WEFT_OK;
+}
+
+/* gradient [weights] = of host's rows less their mean, in training vertices. */
+static weft_status gradient_of_host(starter *s, double *gradient)
+{
+    weft_tensor b = owned(s, &s->b);
+    WEFT_TRY(find_means(s));
+    for (int64_t row = 0; row < s->rows; ++row) {
+        for (int64_t j = 0; j < s->classes; ++j) {
+            float *value = &s->host[row * s->classes + j];
+            *value = is_training(s, row) ? (float)((double)*value - s->sum[j]) : 0.0F;
+        }
+    }
+    WEFT_TRY(tensor_upload(&b, s->host));
+    WEFT_TRY(backward(s));
+    const int64_t half = s->features * s->classes;
+    for (int h = 0; h < s->halves; ++h) {
+        WEFT_TRY(tensor_download(&s->g[h], s->host));
+        for (int64_t i = 0; i < half; ++i) {
+            gradient[h * half + i] = (double)s->host[i];
+        }
+    }
+    return add_over_ranks(s, gradient, s->weights);
+}
+
+/* w = values, on the backend. */
+static weft_status set_weights(starter *s, const double *values)
+{
+    const int64_t half = s->features * s->classes;
+    for (int h = 0; h < s->halves; ++h) {
+        for (int64_t i = 0; i < half; ++i) {
+            s->host[i] = (float)values[h * half + i];
+        }
+        WEFT_TRY(tensor_upload(&s->w[h], s->host));
+    }
+    return WEFT_OK;
+}
+
+/* host = second(first(X w)) */
+static weft_status answer(starter *s)
+{
+    const weft_tensor b = owned(s, &s->b);
+    WEFT_TRY(first(s));
+    WEFT_TRY(second(s));
+    return tensor_download(&b, s->host);
+}
+
+/* Column j of x times column j of y. */
+static double column_product(const starter *s, const double *x, const double *y, int64_t j)
+{
+    double sum = 0.0;
+    for (int64_t i = j; i < s->weights; i += s->classes) {
+        sum += x[i] * y[i];
+    }
+    return sum;
+}
+
+/* One step of conjugate gradients for each class. */
+static void step(starter *s)
+{
+    for (int64_t j = 0; j < s->classes; ++j) {
+        const double before = column_product(s, s->residual, s->residual, j);
+        const double curvature = column_product(s, s->direction, s->q, j);
+        const double rate = curvature > 0.0 ? before / curvature : 0.0;
+        for (int64_t i = j; i < s->weights; i += s->classes) {
+            s->w0[i] += rate * s->direction[i];
+            s->residual[i] -= rate * s->q[i];
+        }
+        const double after = column_product(s, s->residual, s->residual, j);
+        for (int64_t i = j; i < s->weights; i += s->classes) {
+            s->direction[i] = s->residual[i] + (before > 0.0 ? after / before : 0.0) * s->direction[i];
+        }
+    }
+}
+
+static weft_status solve(starter *s)
+{
+    put_labels(s);
+    WEFT_TRY(gradient_of_host(s, s->residual));
+    memcpy(s->direction, s->residual, (size_t)s->weights * sizeof *s->direction);
+    for (int i = 0; i < STEPS; ++i) {
+        WEFT_TRY(set_weights(s, s->direction));
+        WEFT_TRY(answer(s));
+        WEFT_TRY(gradient_of_host(s, s->q));
+        step(s);
+    }
+    return WEFT_OK;
+}
+
+/* ---- the network ------------------------------------------------------------------------------------------------- */
+
+/* sum[1] and sum[2] = mean and deviation of first(X w) over all vertices. */
+static weft_status find_moments(starter *s)
+{
+    const weft_tensor a = owned(s, &s->a);
+    double *mean = s->sum + s->classes, *deviation = mean + s->classes, count = (double)s->rows;
+    WEFT_TRY(first(s));
+    WEFT_TRY(tensor_download(&a, s->host));
+    memset(mean, 0, 2 * (size_t)s->classes * sizeof *mean);
+    for (int64_t i = 0; i < s->rows * s->classes; ++i) {
+        const double value = (double)s->host[i];
+        mean[i % s->classes] += value;
+        deviation[i % s->classes] += value * value;
+    }
+    WEFT_TRY(add_over_ranks(s, &count, 1));
+    WEFT_TRY(add_over_ranks(s, mean, 2 * s->classes));
+    for (int64_t j = 0; j < s->classes; ++j) {
+        mean[j] /= count;
+        const double variance = deviation[j] / count - mean[j] * mean[j];
+        deviation[j] = variance > LEAST_DEVIATION * LEAST_DEVIATION ? sqrt(variance) : 1.0;
+    }
+    return WEFT_OK;
+}
+
+typedef void edit(const starter *s, int64_t rows, int64_t cols, float *value);
+
+static weft_status edit_block(starter *s, int block, edit *edits)
+{
+    weft_tensor value = param_value(&s->model->params, block);
+    WEFT_TRY(tensor_download(&value, s->host));
+    edits(s, value.rows, value.cols, s->host);
+    return tensor_upload(&value, s->host);
+}
+
+/* Weights for a vertex and for its neighbours stand side by side, or one above the other. */
+static float *element(const starter *s, int layer, int half, int64_t row, int64_t col, int64_t cols, float *value)
+{
+    const gnn_layer_plan *plan = &s->model->plan.layer[layer];
+    const bool beside = plan->flow == GNN_FLOW_LINEAR_FIRST;
+    return &value[(row + (beside ? 0 : half * plan->d_in)) * cols + col + (beside ? half * plan->d_out : 0)];
+}
+
+static void edit_first(const starter *s, int64_t rows, int64_t cols, float *value)
+{
+    const double *deviation = s->sum + 2 * s->classes;
+    assert(rows * cols >= s->weights);
+    (void)rows;
+    for (int64_t i = 0; i < s->weights; ++i) {
+        const int64_t j = i % s->classes, row = i / s->classes;
+        const int half = (int)(row / s->features);
+        const float weight = (float)(s->w0[i] / deviation[j]);
+        *element(s, 0, half, row % s->features, j, cols, value) = weight;
+        *element(s, 0, half, row % s->features, s->classes + j, cols, value) = -weight;
+    }
+}
+
+static void edit_last(const starter *s, int64_t rows, int64_t cols, float *value)
+{
+    const double *deviation = s->sum + 2 * s->classes;
+    memset(value, 0, (size_t)(rows * cols) * sizeof *value);
+    for (int half = 0; half < s->halves; ++half) {
+        for (int64_t j = 0; j < s->classes; ++j) {
+            *element(s, 1, half, j, j, cols, value) = (float)(SHARPNESS * deviation[j]);
+            *element(s, 1, half, s->classes + j, j, cols, value) = (float)(-SHARPNESS * deviation[j]);
+        }
+    }
+}
+
+static void edit_zero(const starter *s, int64_t rows, int64_t cols, float *value)
+{
+    (void)s;
+    memset(value, 0, (size_t)(rows * cols) * sizeof *value);
+}
+
+/* Means that batch norm takes off, and shifts that give them back. */
+static void edit_means(const starter *s, int64_t rows, int64_t cols, float *value)
+{
+    const double *mean = s->sum + s->classes, *deviation = mean + s->classes;
+    assert(rows == 1 && cols >= 2 * s->classes);
+    (void)rows;
+    (void)cols;
+    for (int64_t j = 0; j < s->classes; ++j) {
+        value[j] = (float)(mean[j] / deviation[j]);
+        value[s->classes + j] = -value[j];
+    }
+}
+
+/* sum[0] = what answers lack at training vertices on average. */
+static void edit_bias(const starter *s, int64_t rows, int64_t cols, float *value)
+{
+    assert(rows == 1 && cols == s->classes);
+    (void)rows;
+    for (int64_t j = 0; j < cols; ++j) {
+        value[j] = (float)(SHARPNESS * s->sum[j]);
+    }
+}
+
+static weft_status find_bias(starter *s)
+{
+    double *const share = s->sum + s->classes; /* of the moments, which are not read any more */
+    put_labels(s);
+    WEFT_TRY(find_means(s));
+    memcpy(share, s->sum, (size_t)s->classes * sizeof *share);
+    WEFT_TRY(answer(s));
+    WEFT_TRY(find_means(s));
+    for (int64_t j = 0; j < s->classes; ++j) {
+        s->sum[j] = share[j] - s->sum[j];
+    }
+    return WEFT_OK;
+}
+
+static weft_status write_network(starter *s)
+{
+    const gnn_model *model = s->model;
+    const train_norm *norm = &model->norm[0];
+    WEFT_TRY(set_weights(s, s->w0));
+    WEFT_TRY(find_moments(s));
+    WEFT_TRY(edit_block(s, model->layer[0].linear.weight, edit_first));
+    WEFT_TRY(edit_block(s, model->layer[0].linear.bias, edit_zero));
+    WEFT_TRY(edit_block(s, model->layer[1].linear.weight, edit_last));
+    if (norm->kind == NORM_BATCH) {
+        WEFT_TRY(edit_block(s, norm->beta, edit_means));
+        WEFT_TRY(edit_block(s, norm->running_mean, edit_means));
+    }
+    WEFT_TRY(find_bias(s));
+    return edit_block(s, model->layer[1].linear.bias, edit_bias);
+}
+
+static weft_status begin(void *self)
+{
+    gnn_model *model = self;
+    const train_targets *targets = model->start_targets;
+    const gnn_layer_plan *plan = &model->plan.layer[0];
+    const double start = clock_seconds();
+    starter s = {.model = model,
+                 .targets = targets,
+                 .rows = model->plan.n_owned,
+                 .features = plan->d_in,
+                 .classes = targets->outputs,
+                 .halves = plan->self ? 2 : 1};
+    assert(gnn_linear_start_obstacle(&model->plan, targets) == NULL);
+    s.weights = s.halves * s.features * s.classes;
+    weft_status status = comm_agree(model->comm, create(&s));
+    WEFT_TRY_GOTO(status, status, done);
+    WEFT_TRY_GOTO(gnn_aggregator_start_pass(&model->aggregator, &(gnn_halo_pass){.training = false}), status, done);
+    gnn_aggregator_set_scope(&model->aggregator, GNN_SCOPE_ALL);
+    WEFT_TRY_GOTO(solve(&s), status, done);
+    WEFT_TRY_GOTO(comm_agree(model->comm, write_network(&s)), status, done);
+    log_info("first weights: a linear model of the features, fitted in %.3f s", clock_seconds() - start);
+done:
+    destroy(&s);
+    return status;
+}
+
+void gnn_linear_start(gnn_model *model, const train_targets *targets)
+{
+    model->start_targets = targets;
+    model->interface.start = begin;
+}

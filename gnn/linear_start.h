@@ -1,0 +1,26 @@
+/*
+ * gnn/linear_start.h: --weight-init linear: a network of two convolutions begins as the linear model of least squares.
+ *
+ *     S = second(first(X W))      first, second: the sums over neighbours of the two convolutions, without what stands
+ *                                 between them; of GraphSAGE first(X W) = X W_self + M X W_neigh, second = I + M
+ *
+ * W [features, classes] takes a few steps of conjugate gradients towards the labels of training vertices. Few steps are
+ * the ridge: directions along which features vary little are not learned. A step costs two sums over neighbours and two
+ * products of the width of the classes, so all of them are less than an epoch of training. The network computes S:
+ *
+ *     hidden column j      relu( S_1 / d),  S_1 = column j of first(X W), d = its deviation over all vertices
+ *     hidden column C + j  relu(-S_1 / d)   relu(x) - relu(-x) = x
+ *     others               as they were drawn; weights behind them are 0 and train from there
+ *     last layer           d times the difference of both, times SHARPNESS, which makes a label likely in softmax
+ *
+ * Batch norm begins with shifts and running statistics that leave these columns as they are. Sums over ranks are in
+ * float64, so P ranks begin where one begins, to rounding.
+ */
+#pragma once
+
+#include "gnn/gnn_model.h"
+
+/* Returns why a network of this plan, trained towards these targets, cannot begin so, with the cure; NULL: it can. */
+const char *gnn_linear_start_obstacle(const gnn_plan *plan, const train_targets *targets);
+/* Every run of the model will begin so, if there is no obstacle. The targets stay the caller's. Local. */
+void gnn_linear_start(gnn_model *model, const train_targets *targets);
