@@ -94,7 +94,7 @@ static weft_status reset(void *self)
     s->judge = (second_judge){.most = s->options.overhead, .least = s->options.overhead_seconds};
     for (int l = 0; l < s->layers; ++l) {
         second_layer *layer = &s->layer[l];
-        layer->inverted = false;
+        layer->inverted = layer->side[SECOND_IN].lost = false;
         for (int i = 0; i < SECOND_SIDES; ++i) {
             layer->side[i].started = layer->side[i].held = layer->side[i].inverted = false;
             layer->side[i].average = layer->side[i].peak = layer->side[i].mean = 0.0;

@@ -14,9 +14,18 @@
 #include "base/alloc.h"
 #include "base/integer/search.h"
 
-bool second_is_due(const second_side *side)
+bool second_is_due(const train_second *s, const second_side *side)
 {
-    return side->needed && !(side->constant && side->held);
+    return side->lost || (!s->retakes && side->needed && !(side->constant && side->held));
+}
+
+static bool lost_rows(const train_second *s)
+{
+    bool lost = false;
+    for (int l = 0; l < s->layers; ++l) {
+        lost = lost || s->layer[l].side[SECOND_IN].lost;
+    }
+    return lost;
 }
 
 bool second_wants(void *self, const train_pass *pass)
@@ -26,7 +35,9 @@ bool second_wants(void *self, const train_pass *pass)
     if (pass->training && pass->part == 0) {
         second_judge_begin(s);
     }
-    if (!pass->training || !looks || s->figures.stepped_back || !second_is_turn(s, s->options.factors)) {
+    const bool turn = second_is_turn(s, s->options.factors);
+    s->retakes = !turn && lost_rows(s);
+    if (!pass->training || !looks || s->figures.stepped_back || !(turn || s->retakes)) {
         return false;
     }
     for (int l = 0; pass->part == 0 && l < s->layers; ++l) {
@@ -97,10 +108,10 @@ static weft_status take_chunk(train_second *s, second_layer *layer, const tap_ro
     }
     WEFT_TRY(tensor_upload(&index, list->index));
     layer->count += list->count;
-    if (rows->x != NULL && !layer->summed && second_is_due(&layer->side[SECOND_IN])) {
+    if (rows->x != NULL && !layer->summed && second_is_due(s, &layer->side[SECOND_IN])) {
         WEFT_TRY(take_inputs(s, layer, rows->x, list));
     }
-    if (!second_is_due(&layer->side[SECOND_OUT])) {
+    if (!second_is_due(s, &layer->side[SECOND_OUT])) {
         return WEFT_OK;
     }
     const weft_tensor *dy = layer->summed ? rows->dsum : rows->dy;
@@ -241,11 +252,11 @@ static weft_status take_means(train_second *s, second_layer *layer, const tap_ro
 {
     second_side *in = &layer->side[SECOND_IN], *out = &layer->side[SECOND_OUT];
     layer->count += rows->images;
-    if (second_is_due(in)) {
+    if (second_is_due(s, in)) {
         WEFT_TRY(capture_mean_inputs(&s->patches, rows, in->started, &in->sums));
         in->started = true;
     }
-    if (second_is_due(out)) {
+    if (second_is_due(s, out)) {
         WEFT_TRY(capture_sum_outputs(&s->patches, rows, out->started, &out->sums));
         out->started = true;
     }
@@ -257,13 +268,13 @@ static weft_status take_images(train_second *s, second_layer *layer, const tap_r
     second_side *in = &layer->side[SECOND_IN], *out = &layer->side[SECOND_OUT];
     const capture_pixels pixels = {
         .most = (layer->sample + s->terms - 1) / s->terms, .seed = s->options.seed, .draw = (uint32_t)s->step};
-    if (second_is_due(in)) {
+    if (second_is_due(s, in)) {
         int64_t count = 0;
         WEFT_TRY(capture_conv_inputs(&s->patches, rows, &pixels, in->started, &in->sums, &count));
         in->started = true;
         layer->count += count;
     }
-    return second_is_due(out) ? add_products(rows->dy, out) : WEFT_OK;
+    return second_is_due(s, out) ? add_products(rows->dy, out) : WEFT_OK;
 }
 
 weft_status second_take(void *self, const train_pass *pass, const tap_rows *rows)
@@ -285,7 +296,7 @@ weft_status second_take(void *self, const train_pass *pass, const tap_rows *rows
                          : rows->conv != NULL ? take_images(s, layer, rows)
                          : s->population > 0  ? take_sample(s, layer, rows)
                                               : take_all(s, layer, rows);
-    if (status == WEFT_OK && rows->sparse != NULL && !layer->summed && second_is_due(&layer->side[SECOND_IN])) {
+    if (status == WEFT_OK && rows->sparse != NULL && !layer->summed && second_is_due(s, &layer->side[SECOND_IN])) {
         assert(s->population > 0 && layer->side[SECOND_IN].constant && rows->first == 0);
         status = take_features(s, layer, rows->sparse);
     }

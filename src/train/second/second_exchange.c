@@ -160,7 +160,7 @@ static bool travels(const train_second *s, const second_bucket *bucket)
 {
     for (int i = 0; i < SECOND_SIDES * s->layers; ++i) {
         const second_side *side = side_at(s, i);
-        if (bucket->constant && side != NULL && side->constant && second_is_due(side)) {
+        if (bucket->constant && side != NULL && side->constant && second_is_due(s, side)) {
             return true;
         }
     }

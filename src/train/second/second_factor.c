@@ -73,12 +73,12 @@ static weft_status update_layer(train_second *s, second_layer *layer, int64_t co
     if (count == 0 || s->terms == 0) {
         return WEFT_OK;
     }
-    if (layer->wide && second_is_due(&layer->side[SECOND_IN])) {
+    if (layer->wide && second_is_due(s, &layer->side[SECOND_IN])) {
         WEFT_TRY(second_wide_gather(s, layer));
-    } else if (second_is_due(&layer->side[SECOND_IN])) {
+    } else if (second_is_due(s, &layer->side[SECOND_IN])) {
         WEFT_TRY(average(s, &layer->side[SECOND_IN], 1.0 / rows));
     }
-    return second_is_due(&layer->side[SECOND_OUT])
+    return second_is_due(s, &layer->side[SECOND_OUT])
                ? average(s, &layer->side[SECOND_OUT], (double)s->terms * whole / rows)
                : WEFT_OK;
 }

@@ -77,6 +77,8 @@ typedef struct second_side {
     double average, peak;
     /* Mean eigenvalue that divides and damps steps: `average`, or a small part of `peak`. */
     double mean;
+    /* wide: a checkpoint left the sampled rows out, and the run has not taken them again. */
+    bool lost;
     /* Carries `result` from the rank that inverts to the ranks that turn. */
     second_parcel parcel;
 } second_side;
@@ -156,6 +158,7 @@ struct train_second {
     int64_t *pick, *place; /* [picks] rows of this rank in the largest sample, ascending, and their places in it */
     int64_t picks;
     bool capturing; /* the step under way fills sums */
+    bool retakes;   /* it takes lost rows, and nothing else is due */
     int64_t terms;  /* of the loss of that step, over all ranks; 0: this rank had no rows */
 
     /* Ranks of a group (train/second/second_place.h); 0: every rank inverts and turns everything. */
@@ -234,7 +237,7 @@ weft_status second_apply(void *self, param_store *params, double lr);
 bool second_wants(void *self, const train_pass *pass);
 weft_status second_take(void *self, const train_pass *pass, const tap_rows *rows);
 /* Returns true if the step under way makes this factor anew. */
-bool second_is_due(const second_side *side);
+bool second_is_due(const train_second *s, const second_side *side);
 /* ---- second_factor.c ---- */
 /* The sums of a captured step join the running averages of all ranks. Collective. */
 weft_status second_update_factors(train_second *s);

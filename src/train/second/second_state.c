@@ -1,7 +1,8 @@
 /*
  * train/second/second_state.c: what a checkpoint holds of a second-order method: the step, and for each layer factors,
  * inverses or eigenvectors, and flags. Inverses are written as they stand, so that a run that is resumed between two
- * inversions has the same bits.
+ * inversions has the same bits. Sampled rows of constant inputs are left out: they are the largest of all, and the
+ * first step takes them again from the features.
  *
  *      "second"        step, verdict on the overhead, overhead, and for each layer: flags, damping, gamma, number;
  *                      average, peak and mean of two sides
@@ -19,20 +20,17 @@
 #include "base/alloc.h"
 #include "train/train_options.def"
 
-enum { RUN_NUMBERS = 3, LAYER_NUMBERS = 4 + 3 * SECOND_SIDES, LAYER_TENSORS = 6 };
+enum { RUN_NUMBERS = 3, LAYER_NUMBERS = 4 + 3 * SECOND_SIDES, LAYER_TENSORS = 5 };
 #define LARGEST 0x1p53 /* doubles count steps up to here */
 enum { FLAG_INVERTED = 1, FLAG_HELD_IN = 2, FLAG_HELD_OUT = 4 };
 
 /* Tensor t of a layer. [out] name: its place in a checkpoint. */
 static weft_tensor *tensor_of(second_layer *layer, int t, const char **name)
 {
-    static const char *const names[LAYER_TENSORS] = {"in", "in_result", "out", "out_result", "scale", "rows"};
-    weft_tensor *const all[LAYER_TENSORS] = {&layer->side[SECOND_IN].factor,
-                                             &layer->side[SECOND_IN].result,
-                                             &layer->side[SECOND_OUT].factor,
-                                             &layer->side[SECOND_OUT].result,
-                                             &layer->scale,
-                                             &layer->rows};
+    static const char *const names[LAYER_TENSORS] = {"in", "in_result", "out", "out_result", "scale"};
+    weft_tensor *const all[LAYER_TENSORS] = {&layer->side[SECOND_IN].factor, &layer->side[SECOND_IN].result,
+                                             &layer->side[SECOND_OUT].factor, &layer->side[SECOND_OUT].result,
+                                             &layer->scale};
     *name = names[t];
     return all[t];
 }
@@ -179,6 +177,7 @@ weft_status second_restored(void *self)
         layer->inverted = (flags & FLAG_INVERTED) != 0;
         side[SECOND_IN].held = (flags & FLAG_HELD_IN) != 0;
         side[SECOND_OUT].held = (flags & FLAG_HELD_OUT) != 0;
+        side[SECOND_IN].lost = layer->wide && side[SECOND_IN].held;
         side[SECOND_IN].inverted = side[SECOND_OUT].inverted = layer->inverted;
         layer->damping = *number++;
         layer->gamma = *number++;

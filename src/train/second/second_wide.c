@@ -100,6 +100,7 @@ weft_status second_wide_gather(train_second *s, second_layer *layer)
     }
     in->mean = squares / (double)in->n;
     in->held = isfinite((float)squares); /* else the next look at the rows tries anew */
+    in->lost = false;
     s->figures.refused += in->held ? 0 : 1;
     status = tensor_upload(&layer->rows, layer->columns);
     weft_free(layer->columns);

@@ -178,15 +178,13 @@ static weft_status show_rows(const second_rank *r, const second_rows *all, const
     return status;
 }
 
-/* Another object goes on from the state of the one before it. */
-static weft_status go_on(weft_comm *comm, const second_case *c, second_rank *r)
+/* An object goes on from the state of the one before it, which ends. */
+static weft_status take_over(train_second *before, train_second *now)
 {
-    train_second *before = r->second;
     const sync_buffer *from = NULL, *to = NULL;
     int count = 0;
     WEFT_TRY(second_preconditioner(before)->state(before, &from, &count));
-    WEFT_TRY(open_second(comm, c, r));
-    WEFT_TRY(second_preconditioner(r->second)->state(r->second, &to, &count));
+    WEFT_TRY(second_preconditioner(now)->state(now, &to, &count));
     for (int i = 0; i < count; ++i) {
         WEFT_CHECK(from[i].bytes == to[i].bytes, WEFT_ERR_INTERNAL, "another length");
         if (to[i].bytes > 0) {
@@ -194,7 +192,14 @@ static weft_status go_on(weft_comm *comm, const second_case *c, second_rank *r)
         }
     }
     second_destroy(before);
-    return second_preconditioner(r->second)->restored(r->second);
+    return second_preconditioner(now)->restored(now);
+}
+
+static weft_status go_on(weft_comm *comm, const second_case *c, second_rank *r)
+{
+    train_second *before = r->second;
+    WEFT_TRY(open_second(comm, c, r));
+    return take_over(before, r->second);
 }
 
 static weft_status run_steps(weft_comm *comm, second_case *c, second_rank *r)
@@ -505,12 +510,25 @@ static weft_status give_sums(void *self, const int64_t *row, int64_t count, weft
     return tensor_upload(columns, block);
 }
 
+/* A step of the rows that are shown. step: [out] */
+static weft_status wide_step(second_rank *r, const train_pass *pass, const tap_rows *rows, const double *gradient,
+                             double *step)
+{
+    const train_tap *tap = second_tap(r->second);
+    weft_tensor grad = param_grad(&r->params, r->map.block);
+    WEFT_CHECK(tap->wants(tap->self, pass), WEFT_ERR_INTERNAL, "not wanted");
+    WEFT_TRY(tap->take(tap->self, pass, rows));
+    WEFT_TRY(tensor_upload(&grad, gradient));
+    WEFT_TRY(second_preconditioner(r->second)->apply(r->second, &r->params, 1.0));
+    return tensor_download(&grad, step);
+}
+
 static weft_status run_wide(weft_comm *comm, void *argument)
 {
     wide_case *c = argument;
     const double(*x)[WIDE] = c->x;
     const int parts = c->beside ? 2 : 1;
-    double gradient[WIDE * WIDE_OUT], step[WIDE * WIDE_OUT];
+    double gradient[WIDE * WIDE_OUT], step[WIDE * WIDE_OUT], later[WIDE * WIDE_OUT];
     int64_t id[WIDE_ROWS], mine = 0;
     double dy[WIDE_ROWS * WIDE_OUT], trace = 0.0, b = 0.0, most = 0.0;
     second_rank r = {
@@ -520,7 +538,7 @@ static weft_status run_wide(weft_comm *comm, void *argument)
     const train_batch batch = {.targets = &targets};
     const train_pass pass = {.training = true, .parts = 1, .batch = &batch};
     second_options options = {
-        .kind = SECOND_INPUT, .damping = RHO, .decay = DECAY, .factors = 1, .interval = 1, .seed = 1};
+        .kind = SECOND_INPUT, .damping = RHO, .decay = DECAY, .factors = 2, .interval = 2, .seed = 1};
     const second_ranks job = {.rank = comm_rank(comm), .ranks = comm_size(comm), .nodes = 1, .population = WIDE_ROWS};
     uint64_t planned = 0;
     WEFT_CHECK(second_place_parse(c->place, &options.place), WEFT_ERR_INTERNAL, "%s", c->place);
@@ -559,7 +577,6 @@ static weft_status run_wide(weft_comm *comm, void *argument)
     WEFT_TRY(second_create(comm, &r.model, &options, &r.second));
     WEFT_CHECK(second_bytes(r.second) == planned, WEFT_ERR_INTERNAL, "%llu bytes held, %llu planned",
                (unsigned long long)second_bytes(r.second), (unsigned long long)planned);
-    const train_tap *tap = second_tap(r.second);
     if (c->summed) {
         WEFT_TRY(tensor_zero(&rows));
     }
@@ -568,12 +585,12 @@ static weft_status run_wide(weft_comm *comm, void *argument)
                            .x = &rows,
                            .dy = c->summed ? &other : &gradients,
                            .dsum = c->summed ? &gradients : NULL};
-    WEFT_CHECK(tap->wants(tap->self, &pass), WEFT_ERR_INTERNAL, "not wanted");
-    WEFT_TRY(tap->take(tap->self, &pass, &told));
-    weft_tensor grad = param_grad(&r.params, r.map.block);
-    WEFT_TRY(tensor_upload(&grad, gradient));
-    WEFT_TRY(second_preconditioner(r.second)->apply(r.second, &r.params, 1.0));
-    WEFT_TRY(tensor_download(&grad, step));
+    WEFT_TRY(wide_step(&r, &pass, &told, gradient, step));
+    train_second *before = r.second; /* the sampled rows are not in its state: they are taken again between two looks */
+    WEFT_TRY(second_create(comm, &r.model, &options, &r.second));
+    WEFT_TRY(take_over(before, r.second));
+    WEFT_TRY(wide_step(&r, &pass, &told, gradient, later));
+    WEFT_CHECK(memcmp(step, later, sizeof step) == 0, WEFT_ERR_INTERNAL, "other bits after a break");
     for (int i = 0; i < WIDE_ROWS * WIDE; ++i) {
         trace += x[i / WIDE][i % WIDE] * x[i / WIDE][i % WIDE] / WIDE_ROWS;
     }
