@@ -128,8 +128,9 @@ static void take_ladder(skew_guard *g, int64_t steps)
     }
     cut_densities(g, steps);
     /* Parts of a graph differ in more than their labels, and have no probe. */
-    g->alike = g->settings > 0 && !keeps_equal(g) && g->source->probe_steps > 0 && g->source->label_distance <= ALIKE;
-    g->start = g->alike ? g->settings / 2 : 0;
+    const bool same = g->settings > 1 && g->source->probe_steps > 0 && g->source->label_distance <= ALIKE;
+    g->alike = same && !keeps_equal(g);
+    g->start = g->alike ? g->settings / 2 : same ? 1 : 0;
 }
 
 /* ---- scores ------------------------------------------------------------------------------------------------------ */
