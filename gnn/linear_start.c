@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/integer/integers.h"
 #include "base/log.h"
 
 /* Chosen on Cora, Citeseer and Squirrel, and tried on others (docs/recipes.md). */
@@ -46,10 +47,34 @@ const char *gnn_linear_start_obstacle(const gnn_plan *plan, const train_targets 
                : NULL;
 }
 
+static int halves_of(const gnn_plan *plan)
+{
+    return plan->layer[0].self ? 2 : 1;
+}
+
+/* Numbers that `host` has room for: of the largest block that is edited, or of all answers. */
+static int64_t host_numbers(const gnn_plan *plan)
+{
+    return larger(halves_of(plan) * plan->layer[0].d_in * plan->layer[0].d_out, plan->n_owned * plan->config.outputs);
+}
+
+/* Doubles of the solver. */
+static int64_t solver_numbers(int64_t weights, int64_t classes)
+{
+    return 4 * weights + 3 * classes;
+}
+
+uint64_t gnn_linear_start_bytes(const gnn_plan *plan)
+{
+    const int64_t classes = plan->config.outputs, weights = halves_of(plan) * plan->layer[0].d_in * classes;
+    const int64_t single = 2 * weights + 2 * plan->n_local * classes + host_numbers(plan);
+    return plan->config.init == GNN_INIT_LINEAR
+               ? (uint64_t)single * sizeof(float) + (uint64_t)solver_numbers(weights, classes) * sizeof(double)
+               : 0;
+}
+
 static weft_status create(starter *s)
 {
-    const int64_t block = s->halves * s->features * s->model->plan.layer[0].d_out; /* the largest that is edited */
-    const int64_t larger = block > s->rows * s->classes ? block : s->rows * s->classes;
     for (int half = 0; half < s->halves; ++half) {
         WEFT_TRY(
             tensor_create(s->model->hal, WEFT_DTYPE_F32, s->features, s->classes, WEFT_MEM_WORKSPACE, &s->w[half]));
@@ -61,8 +86,8 @@ static weft_status create(starter *s)
     WEFT_TRY(tensor_create(s->model->hal, WEFT_DTYPE_F32, local, s->classes, WEFT_MEM_WORKSPACE, &s->b));
     WEFT_TRY(tensor_zero(&s->a));
     WEFT_TRY(tensor_zero(&s->b));
-    WEFT_TRY(WEFT_NEW_ZERO(&s->host, larger, WEFT_MEM_WORKSPACE));
-    WEFT_TRY(WEFT_NEW_ZERO(&s->w0, 4 * s->weights + 3 * s->classes, WEFT_MEM_WORKSPACE));
+    WEFT_TRY(WEFT_NEW_ZERO(&s->host, host_numbers(&s->model->plan), WEFT_MEM_WORKSPACE));
+    WEFT_TRY(WEFT_NEW_ZERO(&s->w0, solver_numbers(s->weights, s->classes), WEFT_MEM_WORKSPACE));
     s->residual = s->w0 + s->weights;
     s->direction = s->residual + s->weights;
     s->q = s->direction + s->weights;
@@ -428,7 +453,7 @@ static weft_status begin(void *self)
                  .rows = model->plan.n_owned,
                  .features = plan->d_in,
                  .classes = targets->outputs,
-                 .halves = plan->self ? 2 : 1};
+                 .halves = halves_of(&model->plan)};
     assert(gnn_linear_start_obstacle(&model->plan, targets) == NULL);
     s.weights = s.halves * s.features * s.classes;
     weft_status status = comm_agree(model->comm, create(&s));

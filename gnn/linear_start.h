@@ -22,5 +22,7 @@
 
 /* Returns why a network of this plan, trained towards these targets, cannot begin so, with the cure; NULL: it can. */
 const char *gnn_linear_start_obstacle(const gnn_plan *plan, const train_targets *targets);
+/* Bytes that it takes on the host and the backend before the first epoch; 0: the plan does not ask for it. */
+uint64_t gnn_linear_start_bytes(const gnn_plan *plan);
 /* Every run of the model will begin so, if there is no obstacle. The targets stay the caller's. Local. */
 void gnn_linear_start(gnn_model *model, const train_targets *targets);

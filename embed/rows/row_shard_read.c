@@ -333,8 +333,7 @@ done:
 /* Bytes that memory_most leaves for more. */
 static int64_t bytes_left(const row_store *store)
 {
-    const int64_t bound = store->desc.memory_most;
-    return bound + bound / READ_SLACK - row_store_held(store);
+    return store->desc.memory_most - row_store_held(store);
 }
 
 /* Slots of groups, where there is memory for all of them. */

@@ -200,7 +200,7 @@ class TrainOptions(TypedDict, total=False):
         all-reduce algorithm; auto takes the one that the measured model predicts to be fastest
     wire: one of same, bf16, fp16; default same
         float32 gradients between nodes: as they are, or rounded to 16 bits (sums stay float32; not exact); what topk
-        selects travels as bfloat16 then, and what rounding takes away waits with the rest
+        selects travels as bfloat16 then, but for ok-topk, and what rounding takes away waits with the rest
     overlap: one of backward, split, off; default backward
         backward: reduce a bucket as soon as it is complete; split: reduce-scatter behind backward, all-gather behind
         the next forward; off: after backward

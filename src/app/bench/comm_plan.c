@@ -229,7 +229,7 @@ static weft_status measure(bench_run *run, void *self)
 
 #define PLAN_CASES(row)                                                                                                \
     {                                                                                                                  \
-        BENCH_CASES(plan_case, row), .unsupported = "does not run on these nodes or with this wire"                    \
+        .ranks = true, BENCH_CASES(plan_case, row), .unsupported = "does not run on these nodes or with this wire"     \
     }
 const comm_bench_op bench_comm_allreduce = {.choices = OPT_ALLREDUCE, .kind = PLAN_CASES(allreduce_row)};
 const comm_bench_op bench_comm_shares = {.choices = OPTION_NONE, .kind = PLAN_CASES(shares_row)};

@@ -182,4 +182,4 @@ static weft_status measure(bench_run *run, void *self)
 }
 
 const comm_bench_op bench_comm_select = {
-    .kind = {BENCH_CASES(select_case, select_row)}, .choices = OPT_TOPK_SELECT, .all = true};
+    .kind = {.ranks = true, BENCH_CASES(select_case, select_row)}, .choices = OPT_TOPK_SELECT, .all = true};

@@ -277,7 +277,7 @@ static void tell_guess(clicks_job *job)
 /* Once, when the bound of memory has refused the first ids. */
 static void tell_refused(clicks_job *job)
 {
-    if (job->figures.refused > 0 && !job->refusal_told) {
+    if (job->table_desc.memory_most > 0 && job->figures.refused > 0 && !job->refusal_told) {
         job->refusal_told = true;
         log_warn("rows of embeddings have reached " FLAG_ROW_MEMORY
                  " (%s a rank): %lld times an id found no room. Such "

@@ -210,7 +210,9 @@ weft_status gnn_links_decide(weft_options *o, bool training)
         return WEFT_OK;
     }
     WEFT_TRY(settle(o, OPT_RECIPE, "default"));
-    WEFT_TRY(option_choice(o, OPT_PRECONDITION) == SECOND_AUTO ? option_decide(o, OPT_PRECONDITION, "none") : WEFT_OK);
+    const bool gives_way =
+        option_choice(o, OPT_PRECONDITION) == SECOND_AUTO || option_source_of(o, OPT_PRECONDITION) == OPTION_RECIPE;
+    WEFT_TRY(gives_way ? option_decide(o, OPT_PRECONDITION, "none") : WEFT_OK);
     WEFT_CHECK(option_choice(o, OPT_PRECONDITION) == SECOND_NONE, WEFT_ERR_UNSUPPORTED,
                FLAG_PRECONDITION " %s: second order knows the losses of vertices, not those of links: leave it out",
                option_value_text(o, OPT_PRECONDITION));

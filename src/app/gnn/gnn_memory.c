@@ -6,6 +6,7 @@
 
 #include "app/gnn/options/gnn_options.h"
 #include "gnn/layers/layer.h"
+#include "gnn/linear_start.h"
 #include "hal/share.h"
 #include "train/train_options.def"
 
@@ -223,17 +224,18 @@ memory_plan gnn_memory_plan(const gnn_memory_facts *f)
     const uint64_t kept = f->keeps ? edges : 0;
     const uint64_t passing = train_memory_passing(&f->training.parameters) + f->training.beside.checkpoint;
     const bool seen = f->hal != NULL && hal_host_visible(f->hal); /* answers are read where the model leaves them */
+    const uint64_t set_up = larger(plan->setup_bytes, gnn_linear_start_bytes(plan));
     const uint64_t results = 4 * (uint64_t)plan->n_owned * (seen ? 1 : (uint64_t)plan->config.outputs + 1);
     const uint64_t training = kept + matrix + plan->host_feature_bytes + plan->feature_bytes + plan->activation_bytes +
                               f->training.parameters.kept + f->training.second + f->training.beside.scratch +
-                              communication + max3(plan->setup_bytes, results, passing) + local * 24;
+                              communication + max3(set_up, results, passing) + local * 24;
     /* Features are read into the host's memory before they are a device's; what messages pass through stands on both
      * sides. */
     const uint64_t scratch =
         larger(f->hal != NULL ? gnn_plan_scratch(plan, f->hal, f->edges) : 0, f->training.sync_device.scratch);
     const uint64_t device = matrix + plan->feature_bytes + plan->activation_bytes + f->training.parameters.kept + halo +
-                            f->training.second + f->training.beside.scratch + f->training.sync_device.kept +
-                            plan->setup_bytes + scratch;
+                            f->training.second + f->training.beside.scratch + f->training.sync_device.kept + set_up +
+                            scratch;
     const uint64_t beside = kept + plan->host_feature_bytes + plan->feature_bytes + f->training.parameters.kept +
                             communication + results + local * 24;
     memory_plan memory = {
@@ -262,7 +264,7 @@ memory_plan gnn_memory_plan(const gnn_memory_facts *f)
     }
     memory_plan_add(&memory, "checkpoint or first weights, for a while", passing);
     memory_plan_add(&memory, "communication buffers", communication);
-    memory_plan_add(&memory, "set-up (before the first epoch)", plan->setup_bytes);
+    memory_plan_add(&memory, "set-up (before the first epoch)", set_up);
     memory_plan_add(&memory, "results (behind the last epoch)", results);
     memory_plan_add(&memory, "scratch of operations", scratch);
     return memory;

@@ -224,16 +224,22 @@ static void warn_of_options(const workload *work, const train_options *options)
     }
 }
 
-static void log_sync(const app_context *context, const sync_options *sync)
+static void log_sync(const app_context *context, const sync_options *sync, bool guarded)
 {
     char text[160];
     if (comm_size(context->comm) == 1) {
         return;
     }
-    sync_setup_describe(sync, sync->mode, comm_size(context->comm), text, sizeof text);
-    log_info("sync %s: %s", sync_mode_name(sync->mode), text);
+    if (guarded && sync->mode == SYNC_TOPK) {
+        option_warn_beside(context->options, OPT_TOPK_DENSITY, OPT_SKEW_GUARD, "the guard turns it");
+        option_warn_beside(context->options, OPT_WIRE, OPT_SKEW_GUARD, "what topk selects is sent as bfloat16 there");
+    } else {
+        sync_setup_describe(sync, sync->mode, comm_size(context->comm), text, sizeof text);
+        log_info("sync %s: %s", sync_mode_name(sync->mode), text);
+    }
     const bool gathers = sync->mode == SYNC_TOPK && sync->topk.exchange == SPARSE_ALL_GATHER;
-    if (sync->wire != COMM_WIRE_SAME && sync->algorithm == COMM_ALGO_AUTO && context->nodes == 1 && !gathers) {
+    const bool one_node = comm_get_layout(context->comm)->nodes == 1;
+    if (sync->wire != COMM_WIRE_SAME && sync->algorithm == COMM_ALGO_AUTO && one_node && !gathers) {
         log_warn(FLAG_WIRE " %s has no effect: all ranks are on one node", option_text(context->options, OPT_WIRE));
     }
     sync_setup_describe_tracking(sync, sync->mode, text, sizeof text);
@@ -253,7 +259,7 @@ weft_status fit_by_gradient(const workload *work, const saved_model *initial, co
     assert(work->ops->fit == NULL && work->model->params != NULL);
     WEFT_TRY_GOTO(fit_loop_options(work, initial, services, &options), status, done);
     warn_of_options(work, &options);
-    log_sync(context, &options.sync);
+    log_sync(context, &options.sync, options.skew_guard > 0.0);
     WEFT_TRY_GOTO(second_setup_open(context->comm, o, work->model, work->source.steps, &options, &second), status,
                   done);
     if (options.preconditioner != NULL && has_patterns(o)) { /* it counts all parameters as trained */
