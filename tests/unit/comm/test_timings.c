@@ -146,7 +146,7 @@ static const transport_ops *fast_ops;
 
 static weft_status slow_isend(transport *t, int lane, int peer, int tag, const void *data, size_t bytes, void *request)
 {
-    usleep(300);
+    usleep(5000);
     return fast_ops->isend(t, lane, peer, tag, data, bytes, request);
 }
 

@@ -590,7 +590,9 @@ static weft_status run_wide(weft_comm *comm, void *argument)
     WEFT_TRY(second_create(comm, &r.model, &options, &r.second));
     WEFT_TRY(take_over(before, r.second));
     WEFT_TRY(wide_step(&r, &pass, &told, gradient, later));
-    WEFT_CHECK(memcmp(step, later, sizeof step) == 0, WEFT_ERR_INTERNAL, "other bits after a break");
+    for (int i = 0; i < WIDE * WIDE_OUT; ++i) {
+        WEFT_CHECK(step[i] == later[i], WEFT_ERR_INTERNAL, "%g became %g by a break", step[i], later[i]);
+    }
     for (int i = 0; i < WIDE_ROWS * WIDE; ++i) {
         trace += x[i / WIDE][i % WIDE] * x[i / WIDE][i % WIDE] / WIDE_ROWS;
     }
