@@ -45,6 +45,7 @@ struct skew_guard {
     double setting[SKEW_RUNGS_MOST];
     int settings, start; /* start: the setting of a run's first steps */
     int64_t often;       /* checks in the place of one */
+    int patience;        /* good checks in a row before the next setting */
     bool alike;          /* ranks update by themselves on shards that hardly differ in their labels */
     skew_kept kept;
     uint64_t sent;      /* bytes at the last check */
@@ -130,7 +131,8 @@ static void take_ladder(skew_guard *g, int64_t steps)
     /* Parts of a graph differ in more than their labels, and have no probe. */
     const bool same = g->settings > 1 && g->source->probe_steps > 0 && g->source->label_distance <= ALIKE;
     g->alike = same && !keeps_equal(g);
-    g->start = g->alike ? g->settings / 2 : same ? 1 : 0;
+    g->start = g->alike ? g->settings / 2 : 0;
+    g->patience = same && !g->alike ? 1 : SKEW_GOOD_CHECKS;
 }
 
 /* ---- scores ------------------------------------------------------------------------------------------------------ */
@@ -344,8 +346,8 @@ weft_status skew_guard_reset(skew_guard *g)
     if (g == NULL) {
         return WEFT_OK;
     }
-    g->kept = (skew_kept){
-        .rule = skew_rule_begin(g->bound, g->settings, g->start, keeps_equal(g) ? g->bound / (double)g->often : 0.0)};
+    g->kept = (skew_kept){.rule = skew_rule_begin(g->bound, g->settings, g->start,
+                                                  keeps_equal(g) ? g->bound / (double)g->often : 0.0, g->patience)};
     g->stuck = g->dear = false;
     g->sent = bytes_sent(g);
     return stand_on(g, g->start);
