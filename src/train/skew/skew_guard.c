@@ -45,7 +45,6 @@ struct skew_guard {
     double setting[SKEW_RUNGS_MOST];
     int settings, start; /* start: the setting of a run's first steps */
     int64_t often;       /* checks in the place of one */
-    int patience;        /* good checks in a row before the next setting */
     bool alike;          /* ranks update by themselves on shards that hardly differ in their labels */
     skew_kept kept;
     uint64_t sent;      /* bytes at the last check */
@@ -129,10 +128,8 @@ static void take_ladder(skew_guard *g, int64_t steps)
     }
     cut_densities(g, steps);
     /* Parts of a graph differ in more than their labels, and have no probe. */
-    const bool same = g->settings > 1 && g->source->probe_steps > 0 && g->source->label_distance <= ALIKE;
-    g->alike = same && !keeps_equal(g);
+    g->alike = g->settings > 0 && !keeps_equal(g) && g->source->probe_steps > 0 && g->source->label_distance <= ALIKE;
     g->start = g->alike ? g->settings / 2 : 0;
-    g->patience = same && !g->alike ? 1 : SKEW_GOOD_CHECKS;
 }
 
 /* ---- scores ------------------------------------------------------------------------------------------------------ */
@@ -346,8 +343,8 @@ weft_status skew_guard_reset(skew_guard *g)
     if (g == NULL) {
         return WEFT_OK;
     }
-    g->kept = (skew_kept){.rule = skew_rule_begin(g->bound, g->settings, g->start,
-                                                  keeps_equal(g) ? g->bound / (double)g->often : 0.0, g->patience)};
+    g->kept = (skew_kept){
+        .rule = skew_rule_begin(g->bound, g->settings, g->start, keeps_equal(g) ? g->bound / (double)g->often : 0.0)};
     g->stuck = g->dear = false;
     g->sent = bytes_sent(g);
     return stand_on(g, g->start);

@@ -20,10 +20,9 @@
  * Where shards hardly differ in their labels (train_source.label_distance) modes whose ranks update by themselves
  * start in the middle of the ladder, as what they lose comes from shards that differ, and their mean is judged at
  * every fourth check, as an average sends as much as they do between two checks of a short run. What topk loses comes
- * from a fast rise, whatever the shards: it starts with the setting that sends most, and one good check is enough for
- * the next where shards hardly differ. A gradient entry that topk keeps back waits 1 / density steps on average, and
- * what waits when a run ends never arrives: densities by which it would wait more than a sixth of the run are not on
- * the ladder.
+ * from a fast rise, whatever the shards: it always starts with the setting that sends most. A gradient entry that topk
+ * keeps back waits 1 / density steps on average, and what waits when a run ends never arrives: densities by which it
+ * would wait more than a sixth of the run are not on the ladder.
  */
 #pragma once
 

@@ -8,11 +8,10 @@
 /* The part of `bound` by which the reference falls a check. */
 #define AGING 0.125
 
-skew_rule skew_rule_begin(double bound, int rungs, int start, double rise_most, int patience)
+skew_rule skew_rule_begin(double bound, int rungs, int start, double rise_most)
 {
-    assert(bound > 0.0 && rise_most >= 0.0 && patience >= 1 && rungs >= 1 && rungs <= SKEW_RUNGS_MOST && start >= 0 &&
-           start < rungs);
-    return (skew_rule){.bound = bound, .rungs = rungs, .rung = start, .rise_most = rise_most, .patience = patience};
+    assert(bound > 0.0 && rise_most >= 0.0 && rungs >= 1 && rungs <= SKEW_RUNGS_MOST && start >= 0 && start < rungs);
+    return (skew_rule){.bound = bound, .rungs = rungs, .rung = start, .rise_most = rise_most};
 }
 
 static double score_of(const skew_rule *rule, const skew_check *check)
@@ -35,7 +34,7 @@ static void remember(skew_rule *rule, double score, double cost)
 
 static bool may_climb(const skew_rule *rule)
 {
-    if (rule->good < rule->patience || rule->rung + 1 == rule->rungs) {
+    if (rule->good < SKEW_GOOD_CHECKS || rule->rung + 1 == rule->rungs) {
         return false;
     }
     const skew_memory *here = &rule->memory[rule->rung], *next = here + 1;
@@ -76,10 +75,10 @@ double skew_rule_decide(skew_rule *rule, const skew_check *check)
 
 bool skew_rule_is_valid(const skew_rule *rule, int rungs)
 {
-    bool valid = rule->rungs == rungs && rule->patience >= 1 && rule->patience <= SKEW_GOOD_CHECKS && rule->rung >= 0 &&
-                 rule->rung < rungs && rule->good >= 0 && rule->checks >= 0 && rule->rise_most >= 0.0 &&
-                 isfinite(rule->rise_most) && rule->broken >= 0 && rule->broken <= rule->checks && rule->bound > 0.0 &&
-                 rule->bound <= 1.0 && fabs(rule->reference) <= 2.0;
+    bool valid = rule->rungs == rungs && rule->rung >= 0 && rule->rung < rungs && rule->good >= 0 &&
+                 rule->checks >= 0 && rule->rise_most >= 0.0 && isfinite(rule->rise_most) && rule->broken >= 0 &&
+                 rule->broken <= rule->checks && rule->bound > 0.0 && rule->bound <= 1.0 &&
+                 fabs(rule->reference) <= 2.0;
     for (int i = 0; valid && i < SKEW_WINDOW; ++i) {
         valid = rule->judged[i] >= 0.0 && rule->judged[i] <= 1.0;
     }

@@ -18,7 +18,7 @@ static int64_t decide(skew_rule *rule, double gap, double judge, double cost)
 /* A rule whose judge has stood at 0.9 for as long as it remembers. */
 static skew_rule level_rule(void)
 {
-    skew_rule rule = skew_rule_begin(0.01, RUNGS, 0, 0.01, SKEW_GOOD_CHECKS);
+    skew_rule rule = skew_rule_begin(0.01, RUNGS, 0, 0.01);
     for (int i = 0; i < SKEW_WINDOW; ++i) {
         rule.judged[i] = 0.9;
     }
@@ -30,7 +30,7 @@ static skew_rule level_rule(void)
 static void test_equal_shards_climb(void **state)
 {
     static const int64_t rungs[] = {0, 0, 0, 0, 0, 1, 1, 2, 2, 3, 3};
-    skew_rule rule = skew_rule_begin(0.01, RUNGS, 0, 0.01, SKEW_GOOD_CHECKS);
+    skew_rule rule = skew_rule_begin(0.01, RUNGS, 0, 0.01);
     (void)state;
     for (int i = 0; i < 11; ++i) {
         assert_int_equal(decide(&rule, 0.001, 0.9 + 0.001 * i, 1.0 / (1.0 + (double)rule.rung)), rungs[i]);
@@ -82,7 +82,7 @@ static void test_broken_rung_is_tried_again_later(void **state)
 /* A rung that was seen to send no less is no gain. */
 static void test_rung_that_saves_nothing_is_left(void **state)
 {
-    skew_rule rule = skew_rule_begin(0.01, RUNGS, 0, 0.01, SKEW_GOOD_CHECKS);
+    skew_rule rule = skew_rule_begin(0.01, RUNGS, 0, 0.01);
     (void)state;
     rule.memory[1].cost = 0.8;
     decide(&rule, 0.0, 0.9, 0.8);
@@ -97,7 +97,7 @@ static void test_rung_that_saves_nothing_is_left(void **state)
 static void test_fast_rise_stays(void **state)
 {
     static const int64_t rungs[] = {0, 0, 1}; /* mean rises of 1.025, 0.95 and 0.875 points */
-    skew_rule rule = skew_rule_begin(0.01, RUNGS, 0, 0.01, SKEW_GOOD_CHECKS);
+    skew_rule rule = skew_rule_begin(0.01, RUNGS, 0, 0.01);
     (void)state;
     for (int i = 0; i < 8; ++i) {
         assert_int_equal(decide(&rule, 0.0, 0.5 + 0.011 * i, 1.0), 0);
@@ -107,7 +107,7 @@ static void test_fast_rise_stays(void **state)
     }
     assert_int_equal(rule.broken, 0);
     /* Replicas of their own show by home minus away that they part. */
-    rule = skew_rule_begin(0.01, RUNGS, 0, 0.0, SKEW_GOOD_CHECKS);
+    rule = skew_rule_begin(0.01, RUNGS, 0, 0.0);
     assert_int_equal(decide(&rule, 0.0, 0.5, 1.0), 0);
     assert_int_equal(decide(&rule, 0.0, 0.6, 1.0), 1);
 }
@@ -134,7 +134,7 @@ static void test_chance_decides_nothing(void **state)
 /* A ladder may begin at a later rung, and goes back from there as from any. */
 static void test_later_start(void **state)
 {
-    skew_rule rule = skew_rule_begin(0.01, RUNGS, 2, 0.0, SKEW_GOOD_CHECKS);
+    skew_rule rule = skew_rule_begin(0.01, RUNGS, 2, 0.0);
     (void)state;
     assert_int_equal(decide(&rule, 0.1, 0.5, 0.1), 1);
     assert_int_equal(decide(&rule, 0.1, 0.5, 0.1), 0);
