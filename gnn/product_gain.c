@@ -117,8 +117,9 @@ done:
 }
 
 /* Random edges between GNN_GAIN_ROWS vertices, `degree` a row on average and up to twice as many: rows of one length
- * would be faster than any graph's. The form is the quickest in float32, as in training: in lists a narrow row of
- * bfloat16 may cost more than one of float32 where in blocks it costs less. */
+ * would be faster than any graph's. The form is blocks, as large graphs take: in lists a narrow row of
+ * bfloat16 may cost more than one of float32 where in blocks it costs less, and which of both is the quickest here is
+ * a matter of chance. */
 static weft_status create_edges(weft_hal *hal, const gnn_plan *plan, int degree, tensor_sparse *edges)
 {
     const int64_t rows = GNN_GAIN_ROWS, most = rows * 2 * degree;
@@ -140,7 +141,7 @@ static weft_status create_edges(weft_hal *hal, const gnn_plan *plan, int degree,
     const hal_csr csr = {
         .rows = rows, .cols = rows, .offset = offset, .column = column, .usual_d = gnn_plan_epoch_width(plan)};
     *edges = (tensor_sparse){.rows = rows, .cols = rows, .entries = offset[rows]};
-    WEFT_TRY_GOTO(hal->sparse.spmm_create(hal, &csr, HAL_SPMM_AUTO, plan->max_width, &edges->spmm), status, done);
+    WEFT_TRY_GOTO(hal->sparse.spmm_create(hal, &csr, HAL_SPMM_BLOCKS, plan->max_width, &edges->spmm), status, done);
 done:
     WEFT_FREE_ALL(offset, column);
     return status;
