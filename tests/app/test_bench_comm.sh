@@ -75,8 +75,8 @@ grep -q -- "--algorithms does not go with --op bcast" err || fail "--algorithms 
 for overlap in backward split; do
     wire=$([ $overlap = split ] && echo bf16 || echo same)
     ranks 3 "$weft" bench comm --quiet --op sync --ranks-per-node 1 --sizes 64K --algorithms all --bucket 24KiB \
-        --overlap $overlap --wire $wire --threads 1 --topk-density 0.05 --topk-exchange hierarchical --repeats 2 --format json \
-        >out.json 2>err || fail "sync: $(cat err)"
+        --overlap $overlap --wire $wire --threads 1 --topk-density 0.05 --topk-exchange hierarchical --repeats 2 \
+        --format json >out.json 2>err || fail "sync: $(cat err)"
     python3 - out.json $overlap <<'CHECK' || fail "sync, $overlap: $(cat out.json)"
 import json, sys
 table, overlap = json.load(open(sys.argv[1])), sys.argv[2]
@@ -87,7 +87,7 @@ for name, r in rows.items():
     assert r["seconds_q1"] <= r["seconds_median"] <= r["seconds_q3"] and r["model_seconds"] > 0
     assert r["compute_seconds"] > 0 and r["exposed_seconds"] >= 0
 assert rows["topk"]["bytes_sent"] < rows["allreduce"]["bytes_sent"] / 2 and rows["topk"]["density"] < 0.06
-# Three buckets of a vector of 2^14 elements; each rank sends at least 2 (P - 1) / P of it, in two or four bytes a number.
+# Each rank sends at least 2 (P - 1) / P of the vector of 2^14 elements, in two or four bytes a number.
 assert rows["allreduce"]["bytes_sent"] >= 2 * 2 * 65536 // 3 // (2 if overlap == "split" else 1)
 CHECK
 done

@@ -190,7 +190,8 @@ static weft_status sparse_world_call(sparse_world *w, int step, int64_t k)
 
 /* ---- one checked call ---------------------------------------------------------------------------------------- */
 
-/* What is sent of x: with `rounded` 8 bits of its significand, to nearest, ties to even. */
+/* Returns the value that a selection sends for x: where it is rounded, the nearest number of 8 significant bits, of two
+ * equally near ones the even one. */
 static float sparse_part_sent(const sparse_world *w, float x)
 {
     int exponent = 0;
