@@ -259,12 +259,12 @@ static weft_status gather(weft_comm *comm, search *s, image_moving *m)
 static weft_status check(const char *path, const search *s, const image_moving *m)
 {
     if (s->told[1] > 0) {
-        log_warn("%s: %lld frames are malformed, %s first: they count as ones in which nothing moves", path,
-                 (long long)s->told[1], s->files->file[s->first_broken].name);
+        log_warn("%s: %lld of %d frames malformed, %s first: nothing counts as moving in them", path,
+                 (long long)s->told[1], s->files->count, s->files->file[s->first_broken].name);
     }
     if (m->still > 0) {
-        log_warn("%s: %lld of %d frames differ from their background nearly everywhere and have no boxes: another "
-                 "scene, or a camera that moves",
+        log_warn("%s: %lld of %d frames without boxes, because nearly all of the frame differs from its background: "
+                 "another scene, or a camera that moves",
                  path, (long long)m->still, s->files->count);
     }
     WEFT_CHECK(

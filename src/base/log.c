@@ -94,6 +94,22 @@ log_progress log_progress_begin(const char *stage, const char *unit, double tota
         .stage = stage, .unit = unit, .total = total, .started = now, .last_line = now, .spoke = false};
 }
 
+/* Numbers from 1,000 on have all their digits and no power of ten. */
+typedef struct count_words {
+    char text[32];
+} count_words;
+
+static count_words count_say(double value, int digits)
+{
+    count_words words;
+    if (value < 1000.0) {
+        snprintf(words.text, sizeof words.text, "%.*g", digits, value);
+    } else {
+        snprintf(words.text, sizeof words.text, "%.0f", value);
+    }
+    return words;
+}
+
 void log_progress_update(log_progress *progress, double done)
 {
     double now = clock_seconds();
@@ -106,13 +122,14 @@ void log_progress_update(log_progress *progress, double done)
     double elapsed = now - progress->started;
     char count[96] = "";
     if (progress->counted != NULL) {
-        snprintf(count, sizeof count, ", %.3g %s/s", progress->count / elapsed, progress->counted);
+        snprintf(count, sizeof count, ", %s %s/s", count_say(progress->count / elapsed, 3).text, progress->counted);
     }
     if (progress->total > 0 && done > 0) {
         double left = elapsed * (progress->total - done) / done;
-        log_info("%s: %.4g of %.4g %s (%.0f %%), %.3g %s/s%s, %s elapsed, ETA %s", progress->stage, done,
-                 progress->total, progress->unit, 100.0 * done / progress->total, done / elapsed, progress->unit, count,
-                 clock_say(elapsed).text, clock_say(left).text);
+        log_info("%s: %s of %s %s (%.0f %%), %s %s/s%s, %s elapsed, ETA %s", progress->stage, count_say(done, 4).text,
+                 count_say(progress->total, 4).text, progress->unit, 100.0 * done / progress->total,
+                 count_say(done / elapsed, 3).text, progress->unit, count, clock_say(elapsed).text,
+                 clock_say(left).text);
     } else {
         log_info("%s: %s elapsed", progress->stage, clock_say(elapsed).text);
     }

@@ -4,7 +4,7 @@ truth FILE TRUTH: every thing that is 10 pixels wide or more has one box, near i
 answers CSV FILE PREDICTIONS CLASS: answers are the tracks whose surest box the network takes for the class, all verified.
 count CSV FILE PREDICTIONS CLASS: all tracks were asked about, and so many are of the class.
 scene FILE LEAST TRACKS: at least so many boxes a track, of at least so many tracks.
-stride LOG FILE SHARE: what the log of a query says about every s-th frame.
+stride LOG FILE SHARE: what the log of a query whose answers the index holds all says about them and about every s-th frame.
 runs CSV FILE: the network ran once a track at most.
 plan CSV FILE SMALL LARGE: agreement for the surest boxes of all tracks, and plans of every s-th frame, by answers for all boxes; the
     last cheap network is the expensive one.
@@ -129,7 +129,8 @@ def check_stride(path, index, share):
     assert stride > 1
     with open(path, encoding="utf-8") as stream:
         log = stream.read()
-    assert f"every {stride}th frame alone" in log and f" needs {len(seen(stride))} runs" in log, (stride, log)
+    assert f"one frame in {stride} alone" in log and f" needs {len(seen(stride))} runs" in log, (stride, log)
+    assert f"ran on 0 of {len(items)} items, and the index held its answers for {len(tracks)} more" in log, log
 
 
 def check_plan(path, index, small, large):

@@ -128,6 +128,8 @@ refused 2 "holds answers of another network" focus query --data $data --index on
 refused 2 "holds scores of another network" focus ingest --data $data --cheap large --index one.idx
 refused 2 "is no class of" focus "${query[@]}" --class cat
 refused 2 "it is plan, ingest or query" focus quarry --index one.idx
+refused 66 "weft focus ingest makes it" focus query --data $data --index none.idx --expensive large --class 0
+refused 74 "its folder does not exist (mkdir -p none)" focus ingest --data $data --cheap small --index none/one.idx
 refused 2 "--class is missing" focus query --data $data --index one.idx --expensive large
 refused 65 "is an index of other data" focus query --data grown --index one.idx --expensive large --class 0
 check pictures other 8 9

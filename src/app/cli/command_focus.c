@@ -70,21 +70,22 @@ static void tell_stride(const focus_query *q)
     if (q->stride == 1) {
         log_info("looking at every s-th frame alone would miss more of the tracks for any s above 1");
     } else {
-        log_info("looking at every %lldth frame alone, the most that comes upon the share %g of all tracks, needs %lld "
-                 "runs: %.2f times those of this query",
-                 (long long)q->stride, q->recall, (long long)q->stride_runs, (double)q->stride_runs / fmax(asked, 1.0));
+        log_info(
+            "looking at one frame in %lld alone, the fewest that show the share %g of all tracks, needs %lld runs: "
+            "%.2f times those of this query",
+            (long long)q->stride, q->recall, (long long)q->stride_runs, (double)q->stride_runs / fmax(asked, 1.0));
     }
 }
 
 static void tell(const focus_query *q, const char *class)
 {
     const focus_asker *a = q->asker;
-    log_info("class %s: %lld answers (%lld accepted, the others verified) of %lld %s; the network ran on %lld of %lld "
-             "items, "
-             "and %lld looks found the answer in the index",
-             class, (long long)q->count, (long long)q->accepted, (long long)q->units.count,
-             q->units.item != NULL ? "tracks" : "items", (long long)a->runs, (long long)a->index->items,
-             (long long)a->known);
+    log_info(
+        "class %s: %lld answer%s (%lld accepted, the others verified) of %lld %s%s; the network ran on %lld of %lld "
+        "item%s, and the index held its answers for %lld more",
+        class, (long long)q->count, q->count == 1 ? "" : "s", (long long)q->accepted, (long long)q->units.count,
+        q->units.item != NULL ? "track" : "item", q->units.count == 1 ? "" : "s", (long long)a->runs,
+        (long long)a->index->items, a->index->items == 1 ? "" : "s", (long long)a->known);
     if (q->late) {
         tell_late(q);
     }

@@ -11,6 +11,8 @@
 /* Rank 0. */
 static weft_status list_origins(focus_asker *a)
 {
+    WEFT_CHECK(file_exists(a->path), WEFT_ERR_NOINPUT, "%s: there is no such index: weft focus ingest makes it",
+               a->path);
     WEFT_TRY(focus_index_open(a->path, a->index));
     if (!a->index->head.moving || a->index->items == 0) {
         return WEFT_OK;
@@ -42,6 +44,7 @@ weft_status focus_asker_begin(focus_asker *a)
                "%s: holds answers of another network than " FLAG_FOCUS_EXPENSIVE
                " %s: name that network, or make an index of its own for this one",
                a->path, a->network->model->path);
+    WEFT_TRY(WEFT_NEW_ZERO(&a->asked, index->items, WEFT_MEM_FOCUS));
     WEFT_TRY(focus_rows_by_name(work, &a->by_name));
     WEFT_TRY(focus_match_check(index, a->path, work, a->by_name));
     WEFT_CHECK(a->by_name != NULL || index->items <= work->held.total, WEFT_ERR_DATA,
@@ -140,8 +143,10 @@ static weft_status list_rows(focus_asker *a, const int64_t *item, int64_t count,
     for (int64_t i = 0; i < count; ++i) {
         const char *name = focus_index_name(a->index, item[i]);
         int64_t row = item[i];
+        const bool first = !a->asked[item[i]];
+        a->asked[item[i]] = 1;
         if (a->index->answer[item[i]] >= 0) {
-            a->known++;
+            a->known += first;
             continue;
         }
         if (a->by_name != NULL) {
@@ -211,9 +216,10 @@ weft_status focus_asker_ask(focus_asker *a, const int64_t *item, int64_t count)
 
 void focus_asker_free(focus_asker *a)
 {
-    WEFT_FREE_ALL(a->row, a->class, a->by_name, a->origin);
+    WEFT_FREE_ALL(a->row, a->class, a->by_name, a->origin, a->asked);
     a->class = NULL;
     a->row = NULL;
     a->by_name = NULL;
     a->origin = NULL;
+    a->asked = NULL;
 }

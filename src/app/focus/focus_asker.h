@@ -26,7 +26,8 @@ typedef struct focus_asker {
     const char *path; /* of the index */
     focus_index *index;
     char hash[FOCUS_HASH_BYTES]; /* of the network */
-    int64_t runs, known;         /* items that were run, and asked for and known already */
+    int64_t runs, known;         /* items that were run, and others that were asked for, which the index knew before */
+    uint8_t *asked;              /* [index->items] 1: counted in `runs` or `known` */
     focus_named_row *by_name;    /* [network->work->held.total] rows by name; NULL: item i is row i */
 } focus_asker;
 

@@ -167,7 +167,9 @@ weft_status focus_ingest(app_context *context, const weft_options *asked, predic
     ingest g = {.context = context, .network = p, .path = option_text(asked, OPT_FOCUS_INDEX)};
     WEFT_CHECK(g.path[0] != '\0', WEFT_ERR_USAGE, FLAG_FOCUS_INDEX " is missing: name the index to make or to add to");
     WEFT_CHECK(model[0] != '\0', WEFT_ERR_USAGE, FLAG_FOCUS_CHEAP " is missing: name the trained network that scores");
-    weft_status status = predictor_open_model(context, asked, model, 1, p);
+    const bool made = comm_rank(context->comm) == 0 && !file_exists(g.path);
+    weft_status status = comm_agree(context->comm, made ? file_check_output(g.path) : WEFT_OK);
+    status = status == WEFT_OK ? predictor_open_model(context, asked, model, 1, p) : status;
     status = status == WEFT_OK ? score(&g, option_int(asked, OPT_FOCUS_KEPT), done) : status;
     focus_writer_close(g.writer);
     WEFT_FREE_ALL(g.row, g.odds);
