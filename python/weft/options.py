@@ -89,7 +89,7 @@ class TrainOptions(TypedDict, total=False):
     optimizer: one of adam, sgd, lars, adamw, adadelta; default adam
         optimiser; lars scales the rate of each weight matrix that decays, for large batches; adamw is adam whose
         --weight-decay shrinks the weights themselves and stays out of the gradient; adadelta scales each step by
-        earlier ones: --lr 1 is its own length
+        earlier ones, and --lr is 1 unless somebody sets it
     lr: auto; 0 to 1000000; default 0.01
         learning rate; auto: that at which the loss falls by the largest share a step in a short training whose rate
         grows (docs/howto-tune.md)

@@ -90,7 +90,8 @@ static const optimizer_rule rules[] = {
     [OPTIMIZER_LARS] = {.name = "lars", .by_block = true, .slots = momentum_slots, .update = lars_update},
     [OPTIMIZER_ADAMW] =
         {.name = "adamw", .rescales = true, .slots = two_slots, .update = adamw_update, .second_moments = 1},
-    [OPTIMIZER_ADADELTA] = {.name = "adadelta", .rescales = true, .slots = two_slots, .update = adadelta_update},
+    [OPTIMIZER_ADADELTA] =
+        {.name = "adadelta", .rescales = true, .slots = two_slots, .update = adadelta_update, .rate = "1"},
 };
 
 const optimizer_rule *optimizer_rule_of(optimizer_kind kind)

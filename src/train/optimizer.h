@@ -69,6 +69,7 @@ typedef struct optimizer_rule {
     bool rescales;                                  /* steps have a length of their own, whatever the gradient's is */
     int (*slots)(const optimizer_options *options); /* how many it uses: zeroed when a run of training begins */
     weft_status (*update)(const optimizer_options *options, optimizer_run *run);
+    const char *rate;   /* --lr where somebody names the rule and no rate; NULL: that of the recipe */
     int second_moments; /* slot of the second moments, whose root divides an update; 0: the rule has none */
 } optimizer_rule;
 

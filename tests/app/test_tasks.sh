@@ -102,6 +102,11 @@ refused 2 "expected numbers from 0 to 1e9" "$weft" train "${images[@]}" --class-
 refused 2 "give one of them" "$weft" train "${images[@]}" --class-weights balanced --label-smoothing 0.1 --run-dir refused
 refused 2 "leave out it or --class-weights" "$weft" train "${images[@]}" --class-weights balanced --accumulate 2 --run-dir refused
 
+# ---- adadelta has a rate of its own, whatever that of the recipe is ----
+ok "$weft" train "${images[@]}" --optimizer adadelta --epochs 2 --run-dir adadelta
+ok "$weft" train "${images[@]}" --optimizer adadelta --epochs 2 --lr 1 --run-dir adadelta1
+same loss adadelta adadelta1 2 1e-12
+
 # ---- scores by class ----
 for metric in f1 top5 rocauc; do
     for ranks in 1 3; do

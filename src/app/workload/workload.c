@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/text/append.h"
 #include "io/data_options.def"
+#include "train/optimizer.h"
 #include "train/train_options.def"
 
 /* The surest claim of the model counts first, the surest claim of the data among those. */
@@ -124,6 +125,20 @@ static weft_status adopt_inputs(const workload *work, weft_options *options)
     return WEFT_OK;
 }
 
+/* A rate of a recipe is of the recipe's optimiser; steps of a rule with a rate of its own are far too short by it. */
+static weft_status decide_rate(const workload_ops *ops, weft_options *options)
+{
+    if (ops->fit != NULL || !option_is_set(options, OPT_OPTIMIZER) || option_is_set(options, OPT_LR)) {
+        return WEFT_OK;
+    }
+    const optimizer_rule *rule = optimizer_rule_of(option_choice(options, OPT_OPTIMIZER));
+    if (rule->rate == NULL) {
+        return WEFT_OK;
+    }
+    log_info(FLAG_OPTIMIZER " %s: " FLAG_LR " %s, its own", rule->name, rule->rate);
+    return option_decide(options, OPT_LR, rule->rate);
+}
+
 weft_status workload_decide(workload *work, app_context *context, bool training)
 {
     weft_options *copy = NULL;
@@ -133,6 +148,7 @@ weft_status workload_decide(workload *work, app_context *context, bool training)
     weft_status status = comm_agree(context->comm, option_copy(context->options, &copy));
     status = status == WEFT_OK ? comm_agree(context->comm, adopt_inputs(work, copy)) : status;
     status = status == WEFT_OK ? work->ops->decide(work, copy, training) : status;
+    status = status == WEFT_OK && training ? decide_rate(work->ops, copy) : status;
     if (status == WEFT_OK && training) {
         status = option_check_decided(context->options, copy);
     }
