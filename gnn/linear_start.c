@@ -26,7 +26,8 @@ typedef struct starter {
     weft_tensor a, b;                      /* [n_local, classes] */
     float *host;                           /* a block of parameters, or [rows, classes] */
     double *w0, *residual, *direction, *q; /* [weights]: one half behind the other */
-    double *sum;                           /* [3, classes] */
+    double *mean, *deviation;              /* [classes], one behind the other: of what was looked at last */
+    double *bias;                          /* [classes]: what answers of w0 lack at training vertices on average */
 } starter;
 
 const char *gnn_linear_start_obstacle(const gnn_plan *plan, const train_targets *targets)
@@ -61,7 +62,7 @@ static int64_t host_numbers(const gnn_plan *plan)
 /* Doubles of the solver. */
 static int64_t solver_numbers(int64_t weights, int64_t classes)
 {
-    return 4 * weights + 3 * classes;
+    return 4 * weights + 3 * classes; /* w0 to q, mean to bias */
 }
 
 uint64_t gnn_linear_start_bytes(const gnn_plan *plan)
@@ -91,7 +92,9 @@ static weft_status create(starter *s)
     s->residual = s->w0 + s->weights;
     s->direction = s->residual + s->weights;
     s->q = s->direction + s->weights;
-    s->sum = s->q + s->weights;
+    s->mean = s->q + s->weights;
+    s->deviation = s->mean + s->classes;
+    s->bias = s->deviation + s->classes;
     return WEFT_OK;
 }
 
@@ -145,10 +148,13 @@ static weft_tensor owned(const starter *s, const weft_tensor *t)
     return tensor_view(t, 0, s->rows, 0, s->classes);
 }
 
-/* to = (sum over neighbours of from) + own * from */
-static weft_status sum_rows(starter *s, bool transposed, bool own, weft_tensor *from, weft_tensor *to)
+/* to = (sum over neighbours of from) + own * from, as convolution `layer` has it. Of the last one only rows that the
+ * training loss reads are right. */
+static weft_status sum_rows(starter *s, int layer, bool transposed, weft_tensor *from, weft_tensor *to)
 {
     weft_tensor x = owned(s, from), y = owned(s, to);
+    const bool own = layer == 1 && s->halves > 1;
+    gnn_aggregator_set_scope(&s->model->aggregator, gnn_scope_of(&s->model->plan.layer[layer], true));
     WEFT_TRY(own ? tensor_axpby(1.0, &x, 0.0, &y) : WEFT_OK);
     return gnn_aggregate(&s->model->aggregator, transposed, from, own ? 1.0 : 0.0, to);
 }
@@ -160,7 +166,7 @@ static weft_status first(starter *s)
     const int last = s->halves - 1;
     if (!is_aggregated(s)) {
         WEFT_TRY(multiply(s, last, 0.0, &b));
-        WEFT_TRY(sum_rows(s, false, false, &s->b, &s->a));
+        WEFT_TRY(sum_rows(s, 0, false, &s->b, &s->a));
     } else {
         WEFT_TRY(multiply(s, last, 0.0, &a));
     }
@@ -170,7 +176,7 @@ static weft_status first(starter *s)
 /* b = second(a) */
 static weft_status second(starter *s)
 {
-    return sum_rows(s, false, s->halves > 1, &s->a, &s->b);
+    return sum_rows(s, 1, false, &s->a, &s->b);
 }
 
 /* g = the gradient of the weights from that of b. */
@@ -178,12 +184,12 @@ static weft_status backward(starter *s)
 {
     weft_tensor a = owned(s, &s->a), b = owned(s, &s->b);
     const int last = s->halves - 1;
-    WEFT_TRY(sum_rows(s, true, s->halves > 1, &s->b, &s->a));
+    WEFT_TRY(sum_rows(s, 1, true, &s->b, &s->a));
     WEFT_TRY(last > 0 ? multiply_back(s, 0, &a) : WEFT_OK);
     if (is_aggregated(s)) {
         return multiply_back(s, last, &a);
     }
-    WEFT_TRY(sum_rows(s, true, false, &s->a, &s->b));
+    WEFT_TRY(sum_rows(s, 0, true, &s->a, &s->b));
     return multiply_back(s, last, &b);
 }
 
@@ -210,18 +216,19 @@ static void put_labels(starter *s)
     }
 }
 
-/* sum[0, j] = the mean of host's column j over training vertices. */
+/* mean[j] = that of host's column j over training vertices. */
 static weft_status find_means(starter *s)
 {
-    memset(s->sum, 0, (size_t)s->classes * sizeof *s->sum);
+    memset(s->mean, 0, (size_t)s->classes * sizeof *s->mean);
     for (int64_t row = 0; row < s->rows; ++row) {
-        for (int64_t j = 0; is_training(s, row) && j < s->classes; ++j) {
-            s->sum[j] += (double)s->host[row * s->classes + j];
+        const int64_t columns = is_training(s, row) ? s->classes : 0;
+        for (int64_t j = 0; j < columns; ++j) {
+            s->mean[j] += (double)s->host[row * s->classes + j];
         }
     }
-    WEFT_TRY(add_over_ranks(s, s->sum, s->classes));
+    WEFT_TRY(add_over_ranks(s, s->mean, s->classes));
     for (int64_t j = 0; j < s->classes; ++j) {
-        s->sum[j] /= (double)s->targets->counted[TRAIN_SPLIT_TRAIN];
+        s->mean[j] /= (double)s->targets->counted[TRAIN_SPLIT_TRAIN];
     }
     return WEFT_OK;
 }
@@ -232,9 +239,10 @@ static weft_status gradient_of_host(starter *s, double *gradient)
     weft_tensor b = owned(s, &s->b);
     WEFT_TRY(find_means(s));
     for (int64_t row = 0; row < s->rows; ++row) {
+        const bool training = is_training(s, row);
         for (int64_t j = 0; j < s->classes; ++j) {
             float *value = &s->host[row * s->classes + j];
-            *value = is_training(s, row) ? (float)((double)*value - s->sum[j]) : 0.0F;
+            *value = training ? (float)((double)*value - s->mean[j]) : 0.0F;
         }
     }
     WEFT_TRY(tensor_upload(&b, s->host));
@@ -281,13 +289,14 @@ static double column_product(const starter *s, const double *x, const double *y,
     return sum;
 }
 
-/* One step of conjugate gradients for each class. */
+/* One step of conjugate gradients for each class. Answers of the direction have the means that were found last. */
 static void step(starter *s)
 {
     for (int64_t j = 0; j < s->classes; ++j) {
         const double before = column_product(s, s->residual, s->residual, j);
         const double curvature = column_product(s, s->direction, s->q, j);
         const double rate = curvature > 0.0 ? before / curvature : 0.0;
+        s->bias[j] -= rate * s->mean[j];
         for (int64_t i = j; i < s->weights; i += s->classes) {
             s->w0[i] += rate * s->direction[i];
             s->residual[i] -= rate * s->q[i];
@@ -303,6 +312,7 @@ static weft_status solve(starter *s)
 {
     put_labels(s);
     WEFT_TRY(gradient_of_host(s, s->residual));
+    memcpy(s->bias, s->mean, (size_t)s->classes * sizeof *s->bias);
     memcpy(s->direction, s->residual, (size_t)s->weights * sizeof *s->direction);
     for (int i = 0; i < STEPS; ++i) {
         WEFT_TRY(set_weights(s, s->direction));
@@ -315,11 +325,11 @@ static weft_status solve(starter *s)
 
 /* ---- the network ------------------------------------------------------------------------------------------------- */
 
-/* sum[1] and sum[2] = mean and deviation of first(X w) over all vertices. */
+/* mean and deviation = those of first(X w) over all vertices. */
 static weft_status find_moments(starter *s)
 {
     const weft_tensor a = owned(s, &s->a);
-    double *mean = s->sum + s->classes, *deviation = mean + s->classes, count = (double)s->rows;
+    double *const mean = s->mean, *const deviation = s->deviation, count = (double)s->rows;
     WEFT_TRY(first(s));
     WEFT_TRY(tensor_download(&a, s->host));
     memset(mean, 0, 2 * (size_t)s->classes * sizeof *mean);
@@ -358,13 +368,12 @@ static float *element(const starter *s, int layer, int half, int64_t row, int64_
 
 static void edit_first(const starter *s, int64_t rows, int64_t cols, float *value)
 {
-    const double *deviation = s->sum + 2 * s->classes;
     assert(rows * cols >= s->weights);
     (void)rows;
     for (int64_t i = 0; i < s->weights; ++i) {
         const int64_t j = i % s->classes, row = i / s->classes;
         const int half = (int)(row / s->features);
-        const float weight = (float)(s->w0[i] / deviation[j]);
+        const float weight = (float)(s->w0[i] / s->deviation[j]);
         *element(s, 0, half, row % s->features, j, cols, value) = weight;
         *element(s, 0, half, row % s->features, s->classes + j, cols, value) = -weight;
     }
@@ -372,12 +381,11 @@ static void edit_first(const starter *s, int64_t rows, int64_t cols, float *valu
 
 static void edit_last(const starter *s, int64_t rows, int64_t cols, float *value)
 {
-    const double *deviation = s->sum + 2 * s->classes;
     memset(value, 0, (size_t)(rows * cols) * sizeof *value);
     for (int half = 0; half < s->halves; ++half) {
         for (int64_t j = 0; j < s->classes; ++j) {
-            *element(s, 1, half, j, j, cols, value) = (float)(SHARPNESS * deviation[j]);
-            *element(s, 1, half, s->classes + j, j, cols, value) = (float)(-SHARPNESS * deviation[j]);
+            *element(s, 1, half, j, j, cols, value) = (float)(SHARPNESS * s->deviation[j]);
+            *element(s, 1, half, s->classes + j, j, cols, value) = (float)(-SHARPNESS * s->deviation[j]);
         }
     }
 }
@@ -391,38 +399,22 @@ static void edit_zero(const starter *s, int64_t rows, int64_t cols, float *value
 /* Means that batch norm takes off, and shifts that give them back. */
 static void edit_means(const starter *s, int64_t rows, int64_t cols, float *value)
 {
-    const double *mean = s->sum + s->classes, *deviation = mean + s->classes;
     assert(rows == 1 && cols >= 2 * s->classes);
     (void)rows;
     (void)cols;
     for (int64_t j = 0; j < s->classes; ++j) {
-        value[j] = (float)(mean[j] / deviation[j]);
+        value[j] = (float)(s->mean[j] / s->deviation[j]);
         value[s->classes + j] = -value[j];
     }
 }
 
-/* sum[0] = what answers lack at training vertices on average. */
 static void edit_bias(const starter *s, int64_t rows, int64_t cols, float *value)
 {
     assert(rows == 1 && cols == s->classes);
     (void)rows;
     for (int64_t j = 0; j < cols; ++j) {
-        value[j] = (float)(SHARPNESS * s->sum[j]);
+        value[j] = (float)(SHARPNESS * s->bias[j]);
     }
-}
-
-static weft_status find_bias(starter *s)
-{
-    double *const share = s->sum + s->classes; /* of the moments, which are not read any more */
-    put_labels(s);
-    WEFT_TRY(find_means(s));
-    memcpy(share, s->sum, (size_t)s->classes * sizeof *share);
-    WEFT_TRY(answer(s));
-    WEFT_TRY(find_means(s));
-    for (int64_t j = 0; j < s->classes; ++j) {
-        s->sum[j] = share[j] - s->sum[j];
-    }
-    return WEFT_OK;
 }
 
 static weft_status write_network(starter *s)
@@ -438,7 +430,6 @@ static weft_status write_network(starter *s)
         WEFT_TRY(edit_block(s, norm->beta, edit_means));
         WEFT_TRY(edit_block(s, norm->running_mean, edit_means));
     }
-    WEFT_TRY(find_bias(s));
     return edit_block(s, model->layer[1].linear.bias, edit_bias);
 }
 
@@ -459,7 +450,6 @@ static weft_status begin(void *self)
     weft_status status = comm_agree(model->comm, create(&s));
     WEFT_TRY_GOTO(status, status, done);
     WEFT_TRY_GOTO(gnn_aggregator_start_pass(&model->aggregator, &(gnn_halo_pass){.training = false}), status, done);
-    gnn_aggregator_set_scope(&model->aggregator, GNN_SCOPE_ALL);
     WEFT_TRY_GOTO(solve(&s), status, done);
     WEFT_TRY_GOTO(comm_agree(model->comm, write_network(&s)), status, done);
     log_info("first weights: a linear model of the features, fitted in %.3f s", clock_seconds() - start);

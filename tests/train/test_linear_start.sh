@@ -1,7 +1,7 @@
 #!/bin/bash
 # --weight-init linear: the network answers as the linear model does that is best among those which three steps of
 # conjugate gradients can reach, by NumPy's least squares over a basis of them; features whole, sparse and aggregated
-# before the first epoch, a norm or none; P ranks begin where one does; what it is not for is refused.
+# before the first epoch, a norm or none, sums along all edges or those that the loss reads; P ranks begin where one does; what it is not for is refused.
 # needs: mpirun
 # trees: release
 set -u
@@ -31,9 +31,9 @@ begin() {
 }
 for model in gcn sage; do
     begin 1 "$model-whole" --model $model --norm none --dropout 0 --feature-form whole
-    begin 1 "$model-sparse" --model $model --norm none --dropout 0 --input-dropout 0.5 --feature-form sparse
+    begin 1 "$model-sparse" --model $model --norm none --dropout 0 --input-dropout 0.5 --feature-form sparse --last-layer read
     begin 1 "$model-norm" --model $model --norm batch --dropout 0 --feature-form whole
-    begin 3 "$model-three" --model $model --norm none --dropout 0 --feature-form whole --partition random
+    begin 3 "$model-three" --model $model --norm none --dropout 0 --feature-form whole --partition random --last-layer read
 done
 
 python3 - <<'END' || fail "not the linear model"

@@ -76,7 +76,7 @@ for m in gcn gin; do # 600 training vertices, 400 features
     row "wide-$m" jobs-1 "data=wide model=$m recipe=fast epochs=2"
 done
 for m in gcn sage; do
-    echo "data=synth:quickstart,scale=0.2 threads=1 calibrate=never recipe=fast model=$m hidden=8 epochs=1 run-dir=spare-$m" >>jobs-1
+    echo "data=synth:quickstart,scale=0.2 threads=1 calibrate=never recipe=fast model=$m hidden=32 epochs=1 run-dir=spare-$m" >>jobs-1
 done
 row bare-sage jobs-1 "data=bare model=sage recipe=fast epochs=1" # 600 training vertices, 1300 features
 row fast-asked jobs-1 "model=gcn recipe=fast precondition=kfac epochs=5"
@@ -116,7 +116,7 @@ for model in ("gcn", "sage", "gin", "gat"):
     assert len(fast) == (200 if model == "gin" else 100) and "second_damping" not in fast[0] and options["optimizer"]["value"] == "adam", fast[0]
     assert options["input-dropout"]["value"] == "-1" and options["norm"]["value"] == ("batch" if model == "gin" else "none"), options
 chosen = {run: {name: option["value"] for name, option in json.load(open(run + "/run.json"))["options"].items()}
-          for run in ("fast-sums", "fast-many", "wide-gcn", "wide-gin")}
+          for run in ("fast-sums", "fast-many", "wide-gcn", "wide-gin", "spare-gcn", "spare-sage")}
 assert epochs("fast-sums")[0]["second_damping"] == 0.03 and chosen["fast-sums"]["input-dropout"] == "0", chosen["fast-sums"]
 def second_of(run):
     options = json.load(open(run + "/run.json"))["options"]
@@ -126,6 +126,7 @@ assert second_of("bare-sage")[0] == "none", second_of("bare-sage")
 assert second_of("spare-gcn") == ["input", "eigen", "0.3", "0", "1"] and second_of("fast-asked") == ["kfac", "eigen", "0.3", "0", "1"]
 assert chosen["fast-many"]["precondition-damping"] == "auto" and chosen["fast-many"]["input-dropout"] == "0", chosen["fast-many"]
 assert [chosen["wide-gcn"][name] for name in ("input-dropout", "weight-decay", "weight-init", "precondition-clip")] == ["-1", "0.05", "linear", "0.01"], chosen["wide-gcn"]
+assert [(chosen["spare-" + m]["weight-init"], chosen["spare-" + m]["precondition-clip"]) for m in ("gcn", "sage")] == [("linear", "0.01"), ("linear", "0.1")]
 assert chosen["wide-gin"]["weight-init"] == "glorot" and chosen["fast-many"]["weight-init"] == "glorot"
 assert chosen["wide-gin"]["precondition"] == "none" and chosen["wide-gin"]["input-dropout"] == "0", chosen["wide-gin"]
 asked = json.load(open("fast-asked/run.json"))["options"]

@@ -102,59 +102,6 @@ static weft_status decide_first_steps(weft_options *options)
     return bears ? decide_unless_set(options, OPT_PRECONDITION_FIRST, "10") : WEFT_OK;
 }
 
-/* Measured, GraphSAGE is as soon by its inputs alone, and ends higher. Sums of rows that are held sparse have no
- * covariance but by samples, which `input` alone takes, as it does of very many columns. */
-static bool has_both_sides(const weft_options *options, const gnn_facts *facts)
-{
-    return gnn_kind_asked(options) == GNN_GCN && !gnn_has_sparse_features(facts) && facts->features <= SECOND_WIDE;
-}
-
-/* Measured, turning by both sides is sooner at a score than by the inputs alone, at the same cost. Weights are good
- * after the ten epochs of the first cycle, and better at the end of longer ones (docs/recipes.md). The rates are those
- * of the optimiser that second order takes by itself. */
-static weft_status decide_both_sides(weft_options *options)
-{
-    const bool sgd = !option_is_set(options, OPT_OPTIMIZER) || option_choice(options, OPT_OPTIMIZER) == OPTIMIZER_SGD;
-    const bool cosine =
-        !option_is_set(options, OPT_SCHEDULE) || option_choice(options, OPT_SCHEDULE) == SCHEDULE_COSINE;
-    WEFT_TRY(option_decide(options, OPT_PRECONDITION, "kfac"));
-    WEFT_TRY(decide_unless_set(options, OPT_PRECONDITION_SOLVE, "inverse"));
-    WEFT_TRY(decide_first_steps(options));
-    WEFT_TRY(sgd ? decide_unless_set(options, OPT_LR, "0.5") : WEFT_OK);
-    WEFT_TRY(sgd && cosine ? decide_unless_set(options, OPT_SCHEDULE_CYCLE, "10") : WEFT_OK);
-    log_info(
-        "recipe fast: precondition kfac, solve %s, rate %g%s%s (two training vertices or more for each feature, dense "
-        "ones)",
-        option_text(options, OPT_PRECONDITION_SOLVE), option_real(options, OPT_LR),
-        sgd && cosine ? ", epochs of the first cycle " : "",
-        sgd && cosine ? option_text(options, OPT_SCHEDULE_CYCLE) : "");
-    return WEFT_OK;
-}
-
-/* Weights of so many rows bear less dropout, and graphsage longer steps: measured, both are sooner at a score, which
- * ends as high (docs/recipes.md). `free`: nobody named the method. */
-static weft_status decide_spare_rows(weft_options *options, bool free)
-{
-    const bool sage = gnn_kind_asked(options) == GNN_SAGE && free;
-    const bool sgd = !option_is_set(options, OPT_OPTIMIZER) || option_choice(options, OPT_OPTIMIZER) == OPTIMIZER_SGD;
-    WEFT_TRY(decide_unless_set(options, OPT_DROPOUT, "0.2"));
-    WEFT_TRY(sage ? decide_first_steps(options) : WEFT_OK);
-    WEFT_TRY(sage && sgd ? decide_unless_set(options, OPT_LR, "0.5") : WEFT_OK);
-    log_info("recipe fast: dropout %g, first step %g (a hundred training vertices or more for each feature)",
-             option_real(options, OPT_DROPOUT), option_real(options, OPT_PRECONDITION_FIRST));
-    return WEFT_OK;
-}
-
-/* Fast, of two training vertices or more for each feature. */
-static weft_status decide_fast_of_many(weft_options *options, const gnn_facts *facts)
-{
-    const bool named = option_source_of(options, OPT_PRECONDITION) != OPTION_RECIPE;
-    if (has_rows_to_spare(facts)) {
-        return decide_spare_rows(options, !named);
-    }
-    return named || !has_both_sides(options, facts) ? WEFT_OK : decide_both_sides(options);
-}
-
 /* Returns true if a network of these options can begin as a linear model (gnn/linear_start.h). */
 static bool may_start_linear(const weft_options *options, const gnn_facts *facts)
 {
@@ -169,20 +116,84 @@ static bool may_start_linear(const weft_options *options, const gnn_facts *facts
            option_text(options, OPT_INIT_WEIGHTS)[0] == '\0';
 }
 
-/* Of few rows, a linear model by least squares is about as good as what training ends with, so a network begins as one
- * and goes on in short steps, which do not lose it (docs/recipes.md). */
+/* A linear model by least squares of features that are no narrower than the hidden layer is as good as some epochs of
+ * training, and of few rows as all of them, so a network begins as one (docs/recipes.md). */
 static weft_status decide_linear_start(weft_options *options, const gnn_facts *facts, bool *starts)
 {
     *starts = false;
-    if (!may_start_linear(options, facts)) {
+    if (!may_start_linear(options, facts) || facts->features < option_int(options, OPT_HIDDEN)) {
         return WEFT_OK;
     }
     WEFT_TRY(decide_unless_set(options, OPT_WEIGHT_INIT, "linear"));
     *starts = option_choice(options, OPT_WEIGHT_INIT) == GNN_INIT_LINEAR;
     if (*starts) {
-        log_info("recipe fast: first weights linear (fewer than two training vertices for each feature)");
+        log_info("recipe fast: first weights linear (features are no fewer than hidden columns)");
     }
     return WEFT_OK;
+}
+
+/* Short steps do not lose where a linear start has brought the network. */
+static weft_status decide_short_steps(weft_options *options)
+{
+    return decide_unless_set(options, OPT_PRECONDITION_CLIP, "0.01");
+}
+
+/* Measured, GraphSAGE is as soon by its inputs alone, and ends higher. Sums of rows that are held sparse have no
+ * covariance but by samples, which `input` alone takes, as it does of very many columns. */
+static bool has_both_sides(const weft_options *options, const gnn_facts *facts)
+{
+    return gnn_kind_asked(options) == GNN_GCN && !gnn_has_sparse_features(facts) && facts->features <= SECOND_WIDE;
+}
+
+/* Measured, turning by both sides is sooner at a score than by the inputs alone, at the same cost. Weights are good
+ * after the ten epochs of the first cycle, and better at the end of longer ones (docs/recipes.md). The rates are those
+ * of the optimiser that second order takes by itself. */
+static weft_status decide_both_sides(weft_options *options, bool starts)
+{
+    const bool sgd = !option_is_set(options, OPT_OPTIMIZER) || option_choice(options, OPT_OPTIMIZER) == OPTIMIZER_SGD;
+    const bool cosine =
+        !option_is_set(options, OPT_SCHEDULE) || option_choice(options, OPT_SCHEDULE) == SCHEDULE_COSINE;
+    WEFT_TRY(option_decide(options, OPT_PRECONDITION, "kfac"));
+    WEFT_TRY(decide_unless_set(options, OPT_PRECONDITION_SOLVE, "inverse"));
+    WEFT_TRY(starts ? decide_short_steps(options) : decide_first_steps(options));
+    WEFT_TRY(sgd ? decide_unless_set(options, OPT_LR, "0.5") : WEFT_OK);
+    WEFT_TRY(sgd && cosine ? decide_unless_set(options, OPT_SCHEDULE_CYCLE, "10") : WEFT_OK);
+    log_info(
+        "recipe fast: precondition kfac, solve %s, rate %g%s%s (two training vertices or more for each feature, dense "
+        "ones)",
+        option_text(options, OPT_PRECONDITION_SOLVE), option_real(options, OPT_LR),
+        sgd && cosine ? ", epochs of the first cycle " : "",
+        sgd && cosine ? option_text(options, OPT_SCHEDULE_CYCLE) : "");
+    return WEFT_OK;
+}
+
+/* Weights of so many rows bear less dropout, and graphsage longer steps: measured, both are sooner at a score, which
+ * ends as high (docs/recipes.md). `free`: nobody named the method. */
+static weft_status decide_spare_rows(weft_options *options, bool free, bool starts)
+{
+    const bool sage = gnn_kind_asked(options) == GNN_SAGE && free;
+    const bool sgd = !option_is_set(options, OPT_OPTIMIZER) || option_choice(options, OPT_OPTIMIZER) == OPTIMIZER_SGD;
+    WEFT_TRY(decide_unless_set(options, OPT_DROPOUT, "0.2"));
+    WEFT_TRY(sage ? decide_first_steps(options) : starts ? decide_short_steps(options) : WEFT_OK);
+    WEFT_TRY(sage && sgd ? decide_unless_set(options, OPT_LR, "0.5") : WEFT_OK);
+    log_info("recipe fast: dropout %g, first step %g (a hundred training vertices or more for each feature)",
+             option_real(options, OPT_DROPOUT), option_real(options, OPT_PRECONDITION_FIRST));
+    return WEFT_OK;
+}
+
+/* Fast, of two training vertices or more for each feature. */
+static weft_status decide_fast_of_many(weft_options *options, const gnn_facts *facts)
+{
+    const bool named = option_source_of(options, OPT_PRECONDITION) != OPTION_RECIPE;
+    bool starts = false;
+    WEFT_TRY(decide_linear_start(options, facts, &starts));
+    if (has_rows_to_spare(facts)) {
+        return decide_spare_rows(options, !named, starts);
+    }
+    if (!named && has_both_sides(options, facts)) {
+        return decide_both_sides(options, starts);
+    }
+    return starts ? decide_short_steps(options) : WEFT_OK;
 }
 
 /* Second order fits few rows by heart within a few steps, so features are dropped and weights decay, and a hundred
@@ -203,8 +214,9 @@ static weft_status decide_fast(weft_options *options, const gnn_facts *facts)
         return WEFT_OK;
     }
     WEFT_TRY(few ? WEFT_OK : decide_linear_start(options, facts, &starts));
-    WEFT_TRY(few || starts ? decide_unless_set(options, OPT_PRECONDITION_CLIP, few ? "0.001" : "0.01") : WEFT_OK);
-    WEFT_TRY(few || starts ? WEFT_OK : decide_first_steps(options));
+    WEFT_TRY(few      ? decide_unless_set(options, OPT_PRECONDITION_CLIP, "0.001")
+             : starts ? decide_short_steps(options)
+                      : decide_first_steps(options));
     WEFT_TRY(decide_unless_set(options, OPT_INPUT_DROPOUT, "-1"));
     WEFT_TRY(decide_unless_set(options, OPT_WEIGHT_DECAY, "0.05"));
     log_info("recipe fast: precondition clip %g, first step %g, input dropout %g (-1: that of hidden layers), weight "

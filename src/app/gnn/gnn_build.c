@@ -173,6 +173,8 @@ static weft_status start_linear(workload *work)
                FLAG_WEIGHT_INIT " linear: %s; leave it out", obstacle);
     if (wanted && obstacle == NULL) {
         gnn_linear_start(&job->model, targets);
+    } else if (wanted) {
+        log_info("first weights: drawn, not linear (%s)", obstacle);
     }
     return WEFT_OK;
 }

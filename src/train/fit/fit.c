@@ -155,6 +155,8 @@ static weft_status one_epoch(fit_run *fit, uint64_t seed, train_epoch *record)
     if (whole) {
         train_times_add(&fit->times, record->epoch_s);
     }
+    record->epoch_s += fit->begin_s;
+    fit->begin_s = 0.0;
     if (is_evaluated(fit, record->epoch)) {
         WEFT_TRY(evaluate(fit, seed, record));
     }
@@ -203,7 +205,10 @@ static weft_status begin_run(fit_run *fit, int number, uint64_t seed)
     begin_epoch(fit);
     p->since_best = 0;
     p->run_ended = false;
-    return agreed(fit, fit->method->begin(fit->method->self, seed));
+    const double start = clock_seconds();
+    WEFT_TRY(agreed(fit, fit->method->begin(fit->method->self, seed)));
+    fit->begin_s = clock_seconds() - start;
+    return WEFT_OK;
 }
 
 /* An epoch of the run. [out] over: it was the last. */

@@ -85,6 +85,7 @@ typedef struct fit_run {
     train_progress progress;
     train_times times;
     uint64_t kept_allocations; /* by checkpoints within the epoch */
+    double begin_s;            /* seconds that the run's beginning took; 0: they are in an epoch's record */
     bool resumed;              /* the next run is a checkpoint's, and everything stands as it did there */
     double drift;              /* the largest of the runs' ends */
 } fit_run;
