@@ -40,9 +40,12 @@ int64_t tar_number(const uint8_t *at, int bytes)
 
 bool tar_is_header(const uint8_t *block)
 {
-    int64_t sum = 0;
-    for (int i = 0; i < TAR_BLOCK; ++i) {
-        sum += i >= SUM_AT && i < SUM_AT + SUM_BYTES ? ' ' : block[i];
+    uint32_t sum = SUM_BYTES * ' ';
+    for (int i = 0; i < TAR_BLOCK; ++i) { /* whole vectors, with the checksum itself, which is taken off again */
+        sum += block[i];
+    }
+    for (int i = SUM_AT; i < SUM_AT + SUM_BYTES; ++i) {
+        sum -= block[i];
     }
     return block[TAR_NAME_AT] != '\0' && tar_number(block + SUM_AT, SUM_BYTES) == sum;
 }
