@@ -37,7 +37,6 @@ typedef enum sparse_exchange { SPARSE_EXCHANGES(CHOICE_VALUE) } sparse_exchange;
 #define SPARSE_VALUES(X)                                                                                               \
     X(SPARSE_FLOAT32, "float32")                                                                                       \
     X(SPARSE_BFLOAT16, "bfloat16")                                                                                     \
-    X(SPARSE_8_BITS, "8 bits")                                                                                         \
     X(SPARSE_4_BITS, "4 bits")
 typedef enum sparse_values { SPARSE_VALUES(CHOICE_VALUE) } sparse_values;
 

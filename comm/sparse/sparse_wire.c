@@ -7,9 +7,9 @@
  * the places take least (Elias and Fano's code): the low bits of each stand one after the other, and entry e sets bit
  * (place >> low) + e of the high ones. At 12 % of the elements a place takes 5 bits, at 1 % 8.6, at 0.1 % 12.
  *
- * Values are float32, or numbers of 16, 8 or 4 bits, behind the largest of them (16 bits): a sign, and how many steps
- * the magnitude is below the largest one, where a binade has 128, 8 or 1 steps. So 8 bits span 15 binades below the
- * largest value, and 4 bits 6 of them. What is further below is 0.
+ * Values are float32, or numbers of 16 or 4 bits, behind the largest of them (16 bits): a sign, and how many steps the
+ * magnitude is below the largest one, where a binade has 128 steps or 1. So 4 bits are for powers of two, the largest
+ * and six below it; what is further below is 0.
  *
  *   P. Elias: Efficient storage and retrieval by content and address of static files. Journal of the ACM 21 (2), 1974,
  *   doi:10.1145/321812.321820
@@ -25,8 +25,7 @@ enum { BYTE_BITS = 8, TOP_BITS = 16, PLACE_BITS_MOST = 31 };
 static const struct value_code {
     int bits;
     int dropped; /* bits of a float32 below a step */
-} codes[] = {
-    [SPARSE_FLOAT32] = {32, 0}, [SPARSE_BFLOAT16] = {16, 16}, [SPARSE_8_BITS] = {8, 20}, [SPARSE_4_BITS] = {4, 23}};
+} codes[] = {[SPARSE_FLOAT32] = {32, 0}, [SPARSE_BFLOAT16] = {16, 16}, [SPARSE_4_BITS] = {4, 23}};
 
 static int64_t bytes_of(int64_t bits)
 {

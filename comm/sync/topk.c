@@ -20,7 +20,7 @@
  * A bucket of which everything is sent (density 1, or past the break-even of comm/sparse) holds nothing back: its
  * velocity stays, and the sum of the ranks' velocities is the velocity of the sum. The step is that of all-reduce then.
  *
- * Values that are selected travel as bfloat16 where gradients may be rounded on the wire, and in 8 bits under the skew
+ * Values that are selected travel as bfloat16 where gradients may be rounded on the wire, and in 4 bits under the skew
  * guard: what rounding takes away stays in the residual, so that nothing is lost and replicas stay equal.
  *
  * Warm-up: the density falls exponentially from 1/4 to its value.

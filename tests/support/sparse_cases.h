@@ -144,6 +144,7 @@ typedef struct sparse_world {
     sparse_exchange exchange;
     weft_comm *lender; /* of the buffer in shared memory; NULL: it is plain memory */
     float *before, *acc, *sent, *all, *expected;
+    float largest; /* of what this rank sent in the last call */
 } sparse_world;
 
 static weft_status sparse_world_open(weft_comm *comm, sparse_desc desc, weft_comm *lender, sparse_world *w)
@@ -191,16 +192,18 @@ static weft_status sparse_world_call(sparse_world *w, int step, int64_t k)
 /* ---- one checked call ---------------------------------------------------------------------------------------- */
 
 /* Returns the value that a selection sends for x: where it is rounded, the nearest number of as many significant bits,
- * of two equally near ones the even one. The values here are within the binades that 8 bits span. */
+ * of two equally near ones the even one; in 4 bits 0 where that is less than a 64th of
+ * w->largest. */
 static float sparse_part_sent(const sparse_world *w, float x)
 {
-    const int bits = w->desc.values == SPARSE_8_BITS ? 4 : 8;
+    const int bits = w->desc.values == SPARSE_4_BITS ? 1 : 8;
     int exponent = 0;
     if (w->desc.values == SPARSE_FLOAT32 || w->exchange == SPARSE_OK_TOPK) {
         return x;
     }
     const double significand = frexp((double)x, &exponent);
-    return (float)ldexp(nearbyint(ldexp(significand, bits)), exponent - bits);
+    const float near = (float)ldexp(nearbyint(ldexp(significand, bits)), exponent - bits);
+    return w->desc.values == SPARSE_4_BITS && fabsf(near) < w->largest / 64 ? 0.0f : near;
 }
 
 /* w->sent: what this rank sent, by the plan's own list, each element whole or rounded; everything else must have been
@@ -215,6 +218,12 @@ static weft_status sparse_check_feedback(sparse_world *w, sparse_role role)
     CASE_CHECK(count == role.count && (count == 0 || begin == role.begin), "residual [%lld, +%lld)", (long long)begin,
                (long long)count);
     memset(w->sent, 0, (size_t)w->desc.count * sizeof(float));
+    float largest = 0.0f;
+    w->largest = 0.0f;
+    for (int64_t e = 0; e < found; ++e) {
+        largest = fmaxf(largest, fabsf(sparse_part_sent(w, w->acc[sent[e] - begin])));
+    }
+    w->largest = largest;
     int64_t e = 0;
     for (int64_t i = 0; i < count; ++i) {
         bool is_sent = e < found && sent[e] == begin + i;
@@ -325,13 +334,13 @@ static weft_status sparse_run_steps(weft_comm *comm, weft_comm *lender, sparse_e
 
 static weft_status sparse_run_nodes(weft_comm *comm, weft_comm *lender, bool thorough)
 {
-    const sparse_values first = thorough ? SPARSE_FLOAT32 : SPARSE_8_BITS;
+    const sparse_values first = thorough ? SPARSE_FLOAT32 : SPARSE_4_BITS;
     for (int x = 0; x < 3; ++x) {
         WEFT_TRY(sparse_run_steps(comm, lender, sparse_exchanges[x], SELECT_RADIX, 301, first));
         if (thorough) {
             WEFT_TRY(sparse_run_steps(comm, lender, sparse_exchanges[x], SELECT_RADIX, 301, SPARSE_BFLOAT16));
             WEFT_TRY(sparse_run_steps(comm, lender, sparse_exchanges[x], SELECT_MSTOPK, 301, SPARSE_FLOAT32));
-            WEFT_TRY(sparse_run_steps(comm, lender, sparse_exchanges[x], SELECT_REUSE, 301, SPARSE_8_BITS));
+            WEFT_TRY(sparse_run_steps(comm, lender, sparse_exchanges[x], SELECT_REUSE, 301, SPARSE_4_BITS));
             WEFT_TRY(sparse_run_steps(comm, lender, sparse_exchanges[x], SELECT_RADIX, 7, SPARSE_FLOAT32));
         }
     }

@@ -23,7 +23,7 @@ static void set_topk(const weft_options *o, sync_topk_options *topk)
     topk->warmup = option_int(o, OPT_TOPK_WARMUP);
     topk->dense_below = option_int(o, OPT_TOPK_DENSE_BELOW);
     topk->masking = option_flag(o, OPT_TOPK_MASKING);
-    topk->values = option_real(o, OPT_SKEW_GUARD) > 0.0           ? SPARSE_8_BITS
+    topk->values = option_real(o, OPT_SKEW_GUARD) > 0.0           ? SPARSE_4_BITS
                    : option_choice(o, OPT_WIRE) != COMM_WIRE_SAME ? SPARSE_BFLOAT16
                                                                   : SPARSE_FLOAT32;
     topk->momentum = optimizer_lent_momentum(option_choice(o, OPT_OPTIMIZER), option_real(o, OPT_MOMENTUM));
