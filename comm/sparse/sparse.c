@@ -24,6 +24,12 @@ const char *sparse_exchange_name(sparse_exchange exchange)
     return exchange >= SPARSE_AUTO && exchange <= SPARSE_ALL_GATHER ? names[exchange] : "unknown";
 }
 
+const char *sparse_values_name(sparse_values values)
+{
+    static const char *const names[] = {SPARSE_VALUES(CHOICE_NAME)};
+    return names[values];
+}
+
 int64_t sparse_capacity(const select_options *select, int64_t k, int64_t count)
 {
     int64_t capacity = select->method == SELECT_REUSE ? k + k / 4 + 1 : k;
@@ -32,9 +38,9 @@ int64_t sparse_capacity(const select_options *select, int64_t k, int64_t count)
 
 /* ---- which exchange ----------------------------------------------------------------------------------------- */
 static double sparse_seconds(const weft_comm *comm, sparse_exchange exchange, bool windowed, int64_t count, int64_t k,
-                             bool rounded)
+                             sparse_values values)
 {
-    comm_cost cost = sparse_cost(comm_get_layout(comm), comm_rank(comm), exchange, windowed, count, k, rounded);
+    comm_cost cost = sparse_cost(comm_get_layout(comm), comm_rank(comm), exchange, windowed, count, k, values);
     return comm_model_seconds(comm_get_model(comm), &cost);
 }
 
@@ -42,28 +48,29 @@ static double sparse_seconds(const weft_comm *comm, sparse_exchange exchange, bo
  * HiTopKComm was measured on 4 nodes where both were predicted alike. */
 #define OK_TOPK_MARGIN 1.25
 
-bool sparse_fits_device(sparse_exchange exchange, select_method method, bool rounded)
+bool sparse_fits_device(sparse_exchange exchange, select_method method, sparse_values values)
 {
-    return (exchange == SPARSE_AUTO || exchange == SPARSE_ALL_GATHER) && method == SELECT_RADIX && !rounded;
+    return (exchange == SPARSE_AUTO || exchange == SPARSE_ALL_GATHER) && method == SELECT_RADIX &&
+           values == SPARSE_FLOAT32;
 }
 
 static sparse_exchange cheapest_exchange(const weft_comm *comm, bool windowed, int64_t count, int64_t most,
-                                         bool rounded)
+                                         sparse_values values)
 {
     static const sparse_exchange candidates[] = {SPARSE_HIERARCHICAL, SPARSE_OK_TOPK, SPARSE_ALL_GATHER};
     int64_t k = count / JUDGED_DENSITY < most ? count / JUDGED_DENSITY : most;
     sparse_exchange best = SPARSE_HIERARCHICAL;
     for (int i = 1; i < 3; ++i) {
-        double seconds = sparse_seconds(comm, candidates[i], windowed, count, k, rounded);
+        double seconds = sparse_seconds(comm, candidates[i], windowed, count, k, values);
         seconds *= candidates[i] == SPARSE_OK_TOPK ? OK_TOPK_MARGIN : 1.0;
-        best = seconds < sparse_seconds(comm, best, windowed, count, k, rounded) ? candidates[i] : best;
+        best = seconds < sparse_seconds(comm, best, windowed, count, k, values) ? candidates[i] : best;
     }
     return best;
 }
 
 /* The smallest k for which a dense all-reduce is predicted to be faster; predictions grow with k. */
-static int64_t break_even(const weft_comm *comm, sparse_exchange exchange, bool windowed, int64_t count, bool rounded,
-                          const coll_algorithm *algorithm)
+static int64_t break_even(const weft_comm *comm, sparse_exchange exchange, bool windowed, int64_t count,
+                          sparse_values values, const coll_algorithm *algorithm)
 {
     const coll_place place = {.rank = comm_rank(comm),
                               .size = comm_size(comm),
@@ -72,20 +79,20 @@ static int64_t break_even(const weft_comm *comm, sparse_exchange exchange, bool 
     comm_cost cost = algorithm->cost(&place, count, (int64_t)sizeof(float));
     double dense = comm_model_seconds(comm_get_model(comm), &cost);
     int64_t most = 0;
-    SEARCH_FIRST(most, count, sparse_seconds(comm, exchange, windowed, count, at, rounded) < dense);
+    SEARCH_FIRST(most, count, sparse_seconds(comm, exchange, windowed, count, at, values) < dense);
     return most;
 }
 
 sparse_choice sparse_choose(const weft_comm *comm, bool device, bool windowed, int64_t count, int64_t most,
-                            bool rounded)
+                            sparse_values values)
 {
     /* The other exchanges select from sums over a node, which are made in host memory. */
     const sparse_exchange exchange =
-        device ? SPARSE_ALL_GATHER : cheapest_exchange(comm, windowed, count, most, rounded);
+        device ? SPARSE_ALL_GATHER : cheapest_exchange(comm, windowed, count, most, values);
     const coll_algorithm *dense =
         coll_choose(comm_get_model(comm), comm_get_layout(comm), comm_size(comm), count, WEFT_DTYPE_F32);
     const bool inside = windowed && exchange != SPARSE_ALL_GATHER;
-    const int64_t from = break_even(comm, exchange, inside, count, rounded, dense);
+    const int64_t from = break_even(comm, exchange, inside, count, values, dense);
     return (sparse_choice){
         .exchange = exchange, .dense_from = count > 0 ? (double)from / (double)count : 1.0, .allreduce = dense->id};
 }
@@ -94,9 +101,9 @@ sparse_choice sparse_choose(const weft_comm *comm, bool device, bool windowed, i
 static void describe(const sparse_desc *desc, char text[OPERATION_NAME_BYTES])
 {
     snprintf(text, OPERATION_NAME_BYTES,
-             "sparse all-reduce %s%s of %lld float32%s, at most %lld, selection %d (%d, %d), lane %s",
+             "sparse all-reduce %s%s of %lld float32 as %s, at most %lld, selection %d (%d, %d), lane %s",
              desc->hal != NULL ? "from devices, " : "", sparse_exchange_name(desc->exchange), (long long)desc->count,
-             desc->rounded ? " rounded" : "", (long long)desc->most, (int)desc->select.method, desc->select.samplings,
+             sparse_values_name(desc->values), (long long)desc->most, (int)desc->select.method, desc->select.samplings,
              desc->select.refresh, comm_lane_name(desc->lane));
 }
 
@@ -113,7 +120,7 @@ static weft_status check(const sparse_desc *desc)
                "a sparse all-reduce of %lld elements without a buffer", (long long)desc->count);
     WEFT_CHECK(desc->exchange >= SPARSE_AUTO && desc->exchange <= SPARSE_ALL_GATHER, WEFT_ERR_INTERNAL,
                "sparse exchange %d is unknown", (int)desc->exchange);
-    WEFT_CHECK(desc->hal == NULL || sparse_fits_device(desc->exchange, desc->select.method, desc->rounded),
+    WEFT_CHECK(desc->hal == NULL || sparse_fits_device(desc->exchange, desc->select.method, desc->values),
                WEFT_ERR_INTERNAL, "exchange %s of selection %d from a device", sparse_exchange_name(desc->exchange),
                (int)desc->select.method);
     return WEFT_OK;
@@ -165,7 +172,7 @@ static weft_status build(weft_comm *comm, const sparse_desc *desc, const char *t
     plan->comm = comm;
     plan->desc = *desc;
     plan->exchange = choice->exchange;
-    plan->desc.rounded = desc->rounded && choice->exchange != SPARSE_OK_TOPK;
+    plan->desc.values = choice->exchange != SPARSE_OK_TOPK ? desc->values : SPARSE_FLOAT32;
     plan->dense_from = (int64_t)ceil(choice->dense_from * (double)desc->count);
     plan->desc.preferred.allreduce = choice->allreduce;
     plan->window = *window;
@@ -198,7 +205,7 @@ static sparse_choice choose(const weft_comm *comm, const sparse_desc *desc, bool
     }
     return desc->preferred.exchange != SPARSE_AUTO && fits
                ? desc->preferred
-               : sparse_choose(comm, desc->hal != NULL, windowed, desc->count, desc->most, desc->rounded);
+               : sparse_choose(comm, desc->hal != NULL, windowed, desc->count, desc->most, desc->values);
 }
 
 /* Collective: where the vectors lie, and by that which exchange runs. */
@@ -273,7 +280,7 @@ weft_status sparse_post(sparse_plan *plan, int64_t k)
         return dense_post(plan);
     }
     for (int i = 0; i < plan->slots.count && !plan->variable; ++i) {
-        plan->slots.bytes[i] = NOTE_BYTES + wire_bytes(plan->count, plan->share, plan->desc.rounded);
+        plan->slots.bytes[i] = NOTE_BYTES + wire_bytes(plan->count, plan->share, plan->desc.values);
     }
     schedule_post(&plan->schedule);
     return operation_active(&plan->schedule.operation) ? WEFT_OK : progress_status(&plan->schedule.operation);
@@ -389,14 +396,6 @@ weft_status sparse_select_into(sparse_plan *plan, sparse_slots *slots, int i)
     return status;
 }
 
-/* The nearest bfloat16; past the largest of them that one. */
-static float rounded_value(float x)
-{
-    const float near = bf16_to_float(bf16_from_float(x));
-    const bool fits = hal_magnitude(near) < HAL_MAGNITUDE_INFINITY;
-    return fits ? near : bf16_to_float(x > 0.0f ? bf16_below(x) : bf16_above(x));
-}
-
 weft_status sparse_select(void *argument, uint64_t post)
 {
     (void)post;
@@ -405,10 +404,9 @@ weft_status sparse_select(void *argument, uint64_t post)
     const int32_t *index = slots_index(&plan->slots, plan->sender);
     plan->sent_count = slots_note(&plan->slots, plan->sender)->amount;
     float *value = slots_value(&plan->slots, plan->sender);
+    wire_round(plan->sent_count, plan->desc.values, value);
     for (int64_t e = 0; e < plan->sent_count; ++e) {
-        const float whole = value[e];
-        value[e] = plan->desc.rounded ? rounded_value(whole) : whole;
-        plan->residual[index[e]] = whole - value[e]; /* exact: what rounding took away has fewer bits */
+        plan->residual[index[e]] -= value[e]; /* exact: what rounding took away has fewer bits */
         plan->sent[e] = (int32_t)plan->begin + index[e];
     }
     return WEFT_OK;

@@ -12,11 +12,11 @@
  *
  *      vector + residual before  ==  what was sent + residual after           (element by element, in float32)
  *
- * An element is either sent whole or kept whole, so this needs no rounding. With `rounded` the nearest bfloat16 is sent
- * and the rest, which float32 holds exactly, is kept: about half the bytes, and the same equation. ("Vector" is what
- * the selection sees: the rank's own with ALL_GATHER, the node's sum of the rank's shard with the others.) The result
- * is the sum of what was sent, the same bits on every rank (shards are added in node or rank order). k = count sends
- * everything through a dense all-reduce.
+ * An element is either sent whole or kept whole, so this needs no rounding. With `values` of fewer bits the nearest of
+ * them is sent and the rest, which float32 holds exactly, is kept: fewer bytes, and the same equation. ("Vector" is
+ * what the selection sees: the rank's own with ALL_GATHER, the node's sum of the rank's shard with the others.) The
+ * result is the sum of what was sent, the same bits on every rank (shards are added in node or rank order). k = count
+ * sends everything through a dense all-reduce.
  */
 #pragma once
 
@@ -33,6 +33,13 @@
     X(SPARSE_ALL_GATHER, "all-gather")
 typedef enum sparse_exchange { SPARSE_EXCHANGES(CHOICE_VALUE) } sparse_exchange;
 
+/* In what a selected value travels (comm/sparse/sparse_wire.c). */
+#define SPARSE_VALUES(X)                                                                                               \
+    X(SPARSE_FLOAT32, "float32")                                                                                       \
+    X(SPARSE_BFLOAT16, "bfloat16")                                                                                     \
+    X(SPARSE_4_BITS, "4 bits")
+typedef enum sparse_values { SPARSE_VALUES(CHOICE_VALUE) } sparse_values;
+
 /* What AUTO takes, in words that a run can keep. */
 typedef struct sparse_choice {
     sparse_exchange exchange; /* never AUTO; AUTO: nothing was chosen before */
@@ -45,10 +52,10 @@ typedef struct sparse_desc {
     sparse_exchange exchange;
     sparse_choice preferred; /* what AUTO takes, so that a run is repeated */
     select_options select;
-    int64_t count; /* < 2^31 */
-    int64_t most;  /* largest k that will be asked for: sizes the buffers */
-    bool rounded;  /* selected values travel as bfloat16; not from a device, and OK_TOPK sends float32 all the same */
-    float *buffer; /* [count] in: this rank's vector; out: the sum of what was sent */
+    int64_t count;        /* < 2^31 */
+    int64_t most;         /* largest k that will be asked for: sizes the buffers */
+    sparse_values values; /* what travels: float32 from a device, and with OK_TOPK all the same */
+    float *buffer;        /* [count] in: this rank's vector; out: the sum of what was sent */
     /* The vector and its residual lie on a device (comm/sparse/sparse_device.c): `device` [count] takes buffer's
      * part, which is work space then. ALL_GATHER (which AUTO takes) of exact selections; post, test and wait are the
      * calls of the thread that owns the backend. NULL: the host's memory. */
@@ -61,7 +68,7 @@ typedef struct sparse_plan sparse_plan;
 /* By prediction, for vectors of `count` elements of which at most `most` are sent, on a device or in host memory; the
  * same on all ranks. windowed: through shared memory inside the node, as plans whose buffers lie there. */
 sparse_choice sparse_choose(const weft_comm *comm, bool device, bool windowed, int64_t count, int64_t most,
-                            bool rounded);
+                            sparse_values values);
 
 /* Collective; descriptions are compared. WEFT_ERR_UNSUPPORTED from 2^31 elements on. AUTO takes what is preferred,
  * else the exchange that is predicted to be cheapest for a hundredth of the elements, and goes dense in every call
@@ -100,13 +107,14 @@ const int32_t *sparse_sent(const sparse_plan *plan, int64_t *found);
 /* Prediction for exact selections; bytes_sent is exact for HIERARCHICAL and ALL_GATHER, an upper bound for OK_TOPK. Not
  * for AUTO. windowed: through shared memory inside the node, as plans whose buffers lie there. */
 comm_cost sparse_cost(const comm_layout *layout, int rank, sparse_exchange exchange, bool windowed, int64_t count,
-                      int64_t k, bool rounded);
+                      int64_t k, sparse_values values);
 /* Bytes that a plan keeps on a device, for plans of memory: of a vector of `count` elements, of which at most `most`
  * are sent. */
 uint64_t sparse_device_bytes(const select_options *select, int64_t count, int64_t most);
 /* Whether vectors on a device can be selected from there. */
-bool sparse_fits_device(sparse_exchange exchange, select_method method, bool rounded);
+bool sparse_fits_device(sparse_exchange exchange, select_method method, sparse_values values);
 /* Zeros on the device [count] where this rank's last selection lies; of plans whose vector lies there, once waited
  * for. */
 weft_status sparse_clear_sent(sparse_plan *plan, float *device);
 const char *sparse_exchange_name(sparse_exchange exchange);
+const char *sparse_values_name(sparse_values values);

@@ -15,7 +15,6 @@
 
 #include <string.h>
 
-#include "base/half.h"
 #include "comm/core/comm_internal.h"
 #include "comm/sparse/sparse.h"
 
@@ -37,9 +36,9 @@ typedef struct sparse_slots {
     /* of those that travel */
     int own;        /* the slot that this rank fills, -1: all */
     int64_t domain; /* places are below it */
-    bool rounded;   /* values are bfloat16 */
-    bool noted;     /* the note travels with the entries; else ahead of them */
-    char *wire;     /* [count] packed slots */
+    sparse_values values;
+    bool noted; /* the note travels with the entries; else ahead of them */
+    char *wire; /* [count] packed slots */
     int64_t wire_stride;
 } sparse_slots;
 
@@ -62,13 +61,16 @@ float *slots_value(const sparse_slots *slots, int i);
 weft_status slots_announce(sparse_slots *slots);
 
 /* ---- entries as they travel: comm/sparse/sparse_wire.c ----------------------------------------------------------- */
-/* Bytes of `entries` of a domain; never fewer for more entries. rounded: values are bfloat16. */
-int64_t wire_bytes(int64_t domain, int64_t entries, bool rounded);
-/* to [wire_bytes]; WEFT_ERR_INTERNAL unless index [entries] ascends, in [0, domain). */
-weft_status wire_pack(int64_t domain, int64_t entries, bool rounded, const int32_t *index, const float *value,
+/* Bytes of `entries` of a domain; never fewer for more entries. */
+int64_t wire_bytes(int64_t domain, int64_t entries, sparse_values values);
+/* value [entries] becomes what travels of it: rounding that again changes nothing, and what it takes away fits a
+ * float32 exactly. */
+void wire_round(int64_t entries, sparse_values values, float *value);
+/* to [wire_bytes]; values that wire_round made. WEFT_ERR_INTERNAL unless index [entries] ascends, in [0, domain). */
+weft_status wire_pack(int64_t domain, int64_t entries, sparse_values values, const int32_t *index, const float *value,
                       uint8_t *to);
 /* WEFT_ERR_INTERNAL for another number of places. Places may be outside the domain: whoever uses them looks. */
-weft_status wire_unpack(int64_t domain, int64_t entries, bool rounded, const uint8_t *from, int32_t *index,
+weft_status wire_unpack(int64_t domain, int64_t entries, sparse_values values, const uint8_t *from, int32_t *index,
                         float *value);
 
 /* A whole slot at `data`, added into to[count]; *bytes: its length. WEFT_ERR_INTERNAL for a place outside. */

@@ -55,7 +55,7 @@ weft_status slots_announce(sparse_slots *slots)
         WEFT_CHECK(amount >= 0 && amount <= slots->capacity, WEFT_ERR_INTERNAL,
                    "sparse exchange: %lld entries announced where %lld fit", (long long)amount,
                    (long long)slots->capacity);
-        slots->bytes[i] = wire_bytes(slots->domain, amount, slots->rounded);
+        slots->bytes[i] = wire_bytes(slots->domain, amount, slots->values);
     }
     return WEFT_OK;
 }
@@ -66,9 +66,9 @@ weft_status slots_travel(const sparse_plan *plan, sparse_slots *slots, int own)
 {
     slots->own = own;
     slots->domain = plan->count;
-    slots->rounded = plan->desc.rounded;
+    slots->values = plan->desc.values;
     slots->noted = !plan->variable;
-    slots->wire_stride = NOTE_BYTES + wire_bytes(slots->domain, slots->capacity, slots->rounded);
+    slots->wire_stride = NOTE_BYTES + wire_bytes(slots->domain, slots->capacity, slots->values);
     return WEFT_NEW_ZERO(&slots->wire, slots->count * slots->wire_stride, WEFT_MEM_COMM);
 }
 
@@ -97,7 +97,7 @@ weft_status slots_pack(void *argument, uint64_t post)
             continue;
         }
         memcpy(slots->wire + i * slots->wire_stride, note, sizeof *note);
-        WEFT_TRY(wire_pack(slots->domain, note->amount, slots->rounded, slots_index(slots, i), slots_value(slots, i),
+        WEFT_TRY(wire_pack(slots->domain, note->amount, slots->values, slots_index(slots, i), slots_value(slots, i),
                            packed_entries(slots, i)));
     }
     return WEFT_OK;
@@ -118,7 +118,7 @@ weft_status slots_unpack(void *argument, uint64_t post)
         WEFT_CHECK(note->amount >= 0 && note->amount <= slots->capacity, WEFT_ERR_INTERNAL,
                    "sparse exchange: %lld entries came where %lld fit", (long long)note->amount,
                    (long long)slots->capacity);
-        WEFT_TRY(wire_unpack(slots->domain, note->amount, slots->rounded, packed_entries(slots, i),
+        WEFT_TRY(wire_unpack(slots->domain, note->amount, slots->values, packed_entries(slots, i),
                              slots_index(slots, i), slots_value(slots, i)));
     }
     return WEFT_OK;

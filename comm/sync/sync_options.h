@@ -59,7 +59,7 @@ typedef struct sync_topk_options {
     int64_t dense_below;     /* tensors of fewer elements, and one-dimensional ones, are sent whole */
     double momentum;         /* momentum correction: the mode keeps the velocity, and the optimiser has none */
     bool masking;            /* the velocity of what was sent starts anew */
-    bool rounded;            /* selected values travel as bfloat16; what rounding takes away waits with the rest */
+    sparse_values values;    /* what selected values travel as; what rounding takes away waits with the rest */
 } sync_topk_options;
 
 typedef struct sync_divide_shuffle_options {

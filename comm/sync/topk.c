@@ -20,8 +20,8 @@
  * A bucket of which everything is sent (density 1, or past the break-even of comm/sparse) holds nothing back: its
  * velocity stays, and the sum of the ranks' velocities is the velocity of the sum. The step is that of all-reduce then.
  *
- * Values that are selected travel as bfloat16 where gradients may be rounded on the wire, and under the skew guard:
- * what rounding takes away stays in the residual, so that nothing is lost and replicas stay equal.
+ * Values that are selected travel as bfloat16 where gradients may be rounded on the wire, and in 4 bits under the skew
+ * guard: what rounding takes away stays in the residual, so that nothing is lost and replicas stay equal.
  *
  * Warm-up: the density falls exponentially from 1/4 to its value.
  *
@@ -195,7 +195,7 @@ static weft_status allocate(comm_sync *sync)
         WEFT_TRY_GOTO(cut_bucket(sync, t, b, found), status, done);
     }
     if (sync->staging.everywhere &&
-        sparse_fits_device(sync->options.topk.exchange, sync->options.topk.select.method, sync->options.topk.rounded)) {
+        sparse_fits_device(sync->options.topk.exchange, sync->options.topk.select.method, sync->options.topk.values)) {
         t->hal = desc->hal;
         sync->staging.stays = true;
     }
@@ -272,7 +272,7 @@ static weft_status plan_bucket(comm_sync *sync, int b, topk_bucket *out)
                               .select = select,
                               .count = bucket->count,
                               .most = count_to_send(out, density_of_step(&sync->options, 1)),
-                              .rounded = sync->options.topk.rounded,
+                              .values = sync->options.topk.values,
                               .buffer = (float *)sync->desc.grad + bucket->offset,
                               .hal = t->hal,
                               .device = t->hal != NULL ? device_grad(sync, bucket->offset) : NULL};
@@ -622,7 +622,7 @@ static double exchange_seconds(const comm_sync *sync, sparse_exchange exchange, 
 {
     const comm_layout *layout = comm_get_layout(sync->comm);
     bool windowed = exchange != SPARSE_ALL_GATHER && layout->most > 1 && !sync->comm->messages_only;
-    comm_cost cost = sparse_cost(layout, 0, exchange, windowed, count, k, sync->options.topk.rounded);
+    comm_cost cost = sparse_cost(layout, 0, exchange, windowed, count, k, sync->options.topk.values);
     return comm_model_seconds(comm_get_model(sync->comm), &cost);
 }
 

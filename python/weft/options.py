@@ -52,9 +52,9 @@ class TrainOptions(TypedDict, total=False):
         --sync topk, divide-shuffle, shadow and asp: start with the setting of the mode that sends most, and loosen it
         step by step while the average of the replicas loses at most X points of accuracy on images of all ranks, and
         replicas are not better on their own rank's images than on others' by more than 5 X; takes the place of the
-        mode's own --topk-density, --group-size, --shadow-gap or --asp-threshold; what topk selects travels as
-        bfloat16, as with --wire bf16; of graphs whose replicas are exact, of --delay R: from 0 to R, judged by
-        training vertices; 0 = off
+        mode's own --topk-density, --group-size, --shadow-gap or --asp-threshold; what topk selects travels in 4 bits
+        a value, and what rounding takes away waits with the rest; of graphs whose replicas are exact, of --delay R:
+        from 0 to R, judged by training vertices; 0 = off
     loader_threads: 0 to 1024; default 0
         threads of each rank that prepare the next batch while this one is computed; 0 = the computing threads do it
         in between

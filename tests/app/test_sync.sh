@@ -73,7 +73,7 @@ assert sent["untracked"] < sent["tracking"] == sent["moments"] < 2.1 * sent["unt
 for folder, loss in losses.items():
     assert abs(loss[0] - losses["exact"][0]) < 1e-4 * losses["exact"][0], (folder, loss[0])
 EOF
-grep -qF "sync topk: sends 5 % of the gradient, keeps the rest for later steps; not exact" topk.err ||
+grep -qF "sync topk: sends 5 % of the gradient as float32, keeps the rest for later steps; not exact" topk.err ||
     fail "the log does not tell what topk trades: $(cat topk.err)"
 grep -qF "sync topk: communication exposed for" topk.out || fail "the table has no exposed time: $(cat topk.out)"
 grep -qF "changing groups of 2 ranks, tracks the global gradient; not exact" tracking.err ||

@@ -144,6 +144,7 @@ typedef struct sparse_world {
     sparse_exchange exchange;
     weft_comm *lender; /* of the buffer in shared memory; NULL: it is plain memory */
     float *before, *acc, *sent, *all, *expected;
+    float largest; /* of what this rank sent in the last call */
 } sparse_world;
 
 static weft_status sparse_world_open(weft_comm *comm, sparse_desc desc, weft_comm *lender, sparse_world *w)
@@ -190,16 +191,19 @@ static weft_status sparse_world_call(sparse_world *w, int step, int64_t k)
 
 /* ---- one checked call ---------------------------------------------------------------------------------------- */
 
-/* Returns the value that a selection sends for x: where it is rounded, the nearest number of 8 significant bits, of two
- * equally near ones the even one. */
+/* Returns the value that a selection sends for x: where it is rounded, the nearest number of as many significant bits,
+ * of two equally near ones the even one; in 4 bits 0 where that is less than a 64th of
+ * w->largest. */
 static float sparse_part_sent(const sparse_world *w, float x)
 {
+    const int bits = w->desc.values == SPARSE_4_BITS ? 1 : 8;
     int exponent = 0;
-    if (!w->desc.rounded || w->exchange == SPARSE_OK_TOPK) {
+    if (w->desc.values == SPARSE_FLOAT32 || w->exchange == SPARSE_OK_TOPK) {
         return x;
     }
     const double significand = frexp((double)x, &exponent);
-    return (float)ldexp(nearbyint(ldexp(significand, 8)), exponent - 8);
+    const float near = (float)ldexp(nearbyint(ldexp(significand, bits)), exponent - bits);
+    return w->desc.values == SPARSE_4_BITS && fabsf(near) < w->largest / 64 ? 0.0f : near;
 }
 
 /* w->sent: what this rank sent, by the plan's own list, each element whole or rounded; everything else must have been
@@ -214,6 +218,12 @@ static weft_status sparse_check_feedback(sparse_world *w, sparse_role role)
     CASE_CHECK(count == role.count && (count == 0 || begin == role.begin), "residual [%lld, +%lld)", (long long)begin,
                (long long)count);
     memset(w->sent, 0, (size_t)w->desc.count * sizeof(float));
+    float largest = 0.0f;
+    w->largest = 0.0f;
+    for (int64_t e = 0; e < found; ++e) {
+        largest = fmaxf(largest, fabsf(sparse_part_sent(w, w->acc[sent[e] - begin])));
+    }
+    w->largest = largest;
     int64_t e = 0;
     for (int64_t i = 0; i < count; ++i) {
         bool is_sent = e < found && sent[e] == begin + i;
@@ -275,7 +285,7 @@ static weft_status sparse_check_call(sparse_world *w, int step, int64_t k, bool 
     }
     bool exact = w->desc.select.method != SELECT_REUSE;
     bool windowed = w->lender != NULL && w->exchange != SPARSE_ALL_GATHER && comm_get_layout(w->comm)->most > 1;
-    comm_cost cost = sparse_cost(comm_get_layout(w->comm), rank, w->exchange, windowed, n, k, w->desc.rounded);
+    comm_cost cost = sparse_cost(comm_get_layout(w->comm), rank, w->exchange, windowed, n, k, w->desc.values);
     CASE_CHECK((windowed && comm_node_size(w->comm) > 1) == (after.shared_bytes > before.shared_bytes) || n < 100,
                "shared memory: %d", windowed);
     int64_t bytes = (int64_t)(after.bytes_sent - before.bytes_sent);
@@ -304,12 +314,12 @@ static weft_status sparse_check_call(sparse_world *w, int step, int64_t k, bool 
 
 /* k falls as in a warm-up, then stays. With refresh = 3, OK_TOPK's threshold is exact in steps 0, 1 and 3. */
 static weft_status sparse_run_steps(weft_comm *comm, weft_comm *lender, sparse_exchange exchange, select_method method,
-                                    int64_t count, bool rounded)
+                                    int64_t count, sparse_values values)
 {
     const int64_t k[SPARSE_STEPS] = {count / 4, count / 20, count / 20, count / 20};
     sparse_world w;
     sparse_desc desc = sparse_describe(exchange, method, count, count / 4, NULL);
-    desc.rounded = rounded;
+    desc.values = values;
     weft_status status = sparse_world_open(comm, desc, lender, &w);
     for (int step = 0; step < SPARSE_STEPS && status == WEFT_OK; ++step) {
         status = sparse_check_call(&w, step, k[step], step != 2);
@@ -324,13 +334,14 @@ static weft_status sparse_run_steps(weft_comm *comm, weft_comm *lender, sparse_e
 
 static weft_status sparse_run_nodes(weft_comm *comm, weft_comm *lender, bool thorough)
 {
+    const sparse_values first = thorough ? SPARSE_FLOAT32 : SPARSE_4_BITS;
     for (int x = 0; x < 3; ++x) {
-        WEFT_TRY(sparse_run_steps(comm, lender, sparse_exchanges[x], SELECT_RADIX, 301, !thorough));
+        WEFT_TRY(sparse_run_steps(comm, lender, sparse_exchanges[x], SELECT_RADIX, 301, first));
         if (thorough) {
-            WEFT_TRY(sparse_run_steps(comm, lender, sparse_exchanges[x], SELECT_RADIX, 301, true));
-            WEFT_TRY(sparse_run_steps(comm, lender, sparse_exchanges[x], SELECT_MSTOPK, 301, false));
-            WEFT_TRY(sparse_run_steps(comm, lender, sparse_exchanges[x], SELECT_REUSE, 301, x > 0));
-            WEFT_TRY(sparse_run_steps(comm, lender, sparse_exchanges[x], SELECT_RADIX, 7, false));
+            WEFT_TRY(sparse_run_steps(comm, lender, sparse_exchanges[x], SELECT_RADIX, 301, SPARSE_BFLOAT16));
+            WEFT_TRY(sparse_run_steps(comm, lender, sparse_exchanges[x], SELECT_MSTOPK, 301, SPARSE_FLOAT32));
+            WEFT_TRY(sparse_run_steps(comm, lender, sparse_exchanges[x], SELECT_REUSE, 301, SPARSE_4_BITS));
+            WEFT_TRY(sparse_run_steps(comm, lender, sparse_exchanges[x], SELECT_RADIX, 7, SPARSE_FLOAT32));
         }
     }
     return WEFT_OK;

@@ -40,7 +40,7 @@ says "--shard-by quantity:1: images of each rank (label distance):"
 epochs=3
 guard=(--shard-by label:0.8 --sync topk --topk-exchange all-gather --topk-dense-below 0 --skew-guard 20)
 job 0 2 "${guard[@]}" --run-dir whole
-says "--topk-density from 0.12 to 0.04"
+says "--topk-density from 0.25 to 0.12"
 says "skew guard, step"
 grep -q '"skew_home"' whole/metrics.jsonl || fail "no skew_home in metrics.jsonl"
 job 75 2 "${guard[@]}" --run-dir parts --max-hours 1e-9

@@ -183,8 +183,8 @@ static size_t append_sync(const app_context *context, bool device, int64_t gradi
     if (chooses_exchange(context)) {
         const bool windowed = comm_get_layout(context->comm)->most > 1;
         const int64_t most = (int64_t)ceil(sync.topk.density * (double)count);
-        const bool fits = device && sparse_fits_device(SPARSE_AUTO, sync.topk.select.method, sync.topk.rounded);
-        const sparse_choice topk = sparse_choose(context->comm, fits, windowed, count, most, sync.topk.rounded);
+        const bool fits = device && sparse_fits_device(SPARSE_AUTO, sync.topk.select.method, sync.topk.values);
+        const sparse_choice topk = sparse_choose(context->comm, fits, windowed, count, most, sync.topk.values);
         used +=
             (size_t)sprintf(text + used, "%stopk=%s:%.6g:%s", used > 0 ? " " : "", sparse_exchange_name(topk.exchange),
                             topk.dense_from, comm_algorithm_name(topk.allreduce));

@@ -23,7 +23,9 @@ static void set_topk(const weft_options *o, sync_topk_options *topk)
     topk->warmup = option_int(o, OPT_TOPK_WARMUP);
     topk->dense_below = option_int(o, OPT_TOPK_DENSE_BELOW);
     topk->masking = option_flag(o, OPT_TOPK_MASKING);
-    topk->rounded = option_choice(o, OPT_WIRE) != COMM_WIRE_SAME || option_real(o, OPT_SKEW_GUARD) > 0.0;
+    topk->values = option_real(o, OPT_SKEW_GUARD) > 0.0           ? SPARSE_4_BITS
+                   : option_choice(o, OPT_WIRE) != COMM_WIRE_SAME ? SPARSE_BFLOAT16
+                                                                  : SPARSE_FLOAT32;
     topk->momentum = optimizer_lent_momentum(option_choice(o, OPT_OPTIMIZER), option_real(o, OPT_MOMENTUM));
 }
 
@@ -105,9 +107,9 @@ void sync_setup_describe(const sync_options *options, sync_mode mode, int ranks,
             snprintf(text, bytes, "sends the whole gradient, as all-reduce does: " FLAG_TOPK_DENSITY " is 1");
             return;
         }
-        snprintf(text, bytes, "sends %g %% of the gradient%s, keeps the rest for later steps%s; not exact",
+        snprintf(text, bytes, "sends %g %% of the gradient as %s, keeps the rest for later steps%s; not exact",
                  100.0 * options->topk.density,
-                 options->topk.rounded && options->topk.exchange != SPARSE_OK_TOPK ? " as bfloat16" : "",
+                 sparse_values_name(options->topk.exchange != SPARSE_OK_TOPK ? options->topk.values : SPARSE_FLOAT32),
                  options->topk.exchange == SPARSE_AUTO ? ", or sends all where that is predicted to be faster" : "");
         return;
     case SYNC_DIVIDE_SHUFFLE:
@@ -171,7 +173,7 @@ sync_device_need sync_setup_device(const sync_options *options, const weft_hal *
     const sync_device_need host = {.kept = sync_setup_bytes(options, parameter_bytes, ranks)};
     const bool selects = options->mode == SYNC_TOPK || (options->mode == SYNC_AUTO && options->allow_lossy);
     if (ranks == 1 || hal == NULL || hal_host_visible(hal) || !selects ||
-        !sparse_fits_device(options->topk.exchange, options->topk.select.method, options->topk.rounded)) {
+        !sparse_fits_device(options->topk.exchange, options->topk.select.method, options->topk.values)) {
         return host;
     }
     const int64_t trained = (int64_t)(parameter_bytes / sizeof(float));

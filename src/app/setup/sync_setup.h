@@ -9,8 +9,8 @@
 sync_options sync_options_of(const weft_options *options, sync_shards shards);
 /* WEFT_ERR_USAGE: options exclude each other. */
 weft_status sync_setup_check(const weft_options *options);
-/* Writes a line that says how the mode works on so many ranks: "sends 1 % of the gradient, keeps the rest for later;
- * not exact". */
+/* Writes a line that says how the mode works on so many ranks: "sends 1 % of the gradient as float32, keeps the rest
+ * for later steps; not exact". */
 void sync_setup_describe(const sync_options *options, sync_mode mode, int ranks, char *text, size_t bytes);
 /* Writes a line that says if gradients are tracked in this mode, and why; "" if tracking does not concern the mode. */
 void sync_setup_describe_tracking(const sync_options *options, sync_mode mode, char *text, size_t bytes);

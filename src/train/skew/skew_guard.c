@@ -76,7 +76,7 @@ static const struct ladder {
     int settings;
     double setting[6];
 } ladders[] = {
-    {SYNC_TOPK, SYNC_KNOB_DENSITY, 4, {0.12, 0.04, 0.015, 0.005}},
+    {SYNC_TOPK, SYNC_KNOB_DENSITY, 5, {0.25, 0.12, 0.04, 0.015, 0.005}},
     {SYNC_SHADOW, SYNC_KNOB_GAP, 6, {1, 2, 4, 8, 16, 32}},
     {SYNC_ASP, SYNC_KNOB_THRESHOLD, 6, {0.005, 0.01, 0.02, 0.05, 0.1, 0.2}},
 };

@@ -2,7 +2,7 @@
  * train/skew/skew_guard.h: bounds what a lossy mode of synchronisation loses where ranks own different data
  * (--skew-guard): it scores replicas as they train and turns the mode's knob by a rule (train/skew/skew_rule.h).
  *
- *      topk            --topk-density    0.12, 0.04, 0.015, 0.005
+ *      topk            --topk-density    0.25, 0.12, 0.04, 0.015, 0.005
  *      divide-shuffle  --group-size      P, P / 2, ... 2 ranks
  *      shadow          --shadow-gap      1, 2, 4, 8, 16, 32 steps
  *      asp             --asp-threshold   0.005, 0.01, 0.02, 0.05, 0.1, 0.2 of a parameter
