@@ -46,6 +46,16 @@ void second_end(train_second *s, int phase, double begun)
     activity_end(ACTIVITY_SECOND);
 }
 
+double second_work_begin(void)
+{
+    return clock_thread_seconds();
+}
+
+void second_work_end(train_second *s, int phase, double begun)
+{
+    s->figures.work[phase] += clock_thread_seconds() - begun;
+}
+
 /* ---- rows that count --------------------------------------------------------------------------------------------- */
 
 static weft_status count_population(train_second *s)

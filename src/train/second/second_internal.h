@@ -207,6 +207,9 @@ const second_method *second_method_of(second_kind kind);
 /* A phase begins, and ends. */
 double second_begin(void);
 void second_end(train_second *s, int phase, double begun);
+/* This rank's own work begins, and ends: part of a phase that waits for no other rank. */
+double second_work_begin(void);
+void second_work_end(train_second *s, int phase, double begun);
 /* ---- second_layout.c ---- */
 /* Sizes all layers and says which ranks invert and turn them. s->population is known. */
 weft_status second_size(train_second *s);
