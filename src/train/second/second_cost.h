@@ -19,8 +19,8 @@
 #include "comm/core/cost.h"
 #include "train/second/second.h"
 
-/* Sides n of square matrices whose factorisations are timed: 72, 144, 288, 576. No power of two, because rows of such a
- * length share few lines of a cache, and larger matrices run at the rate of 576 within a fifth but not at that of 512. */
+/* Sides n of square matrices whose factorisations are timed: 72, 144, 288, 576. Larger matrices run at the rate of 576
+ * within a fifth. They are no powers of two, because rows of such lengths share few lines of a cache. */
 enum { SECOND_RATED = 4, SECOND_RATED_FIRST = 72 };
 
 typedef struct second_rates {
