@@ -239,8 +239,8 @@ static void destroy_layer(second_layer *layer)
         second_side *side = &layer->side[i];
         TENSOR_DESTROY_ALL(&side->sums, &side->factor, &side->matrix, &side->result);
     }
+    weft_free(layer->columns != layer->rows.data ? layer->columns : NULL);
     TENSOR_DESTROY_ALL(&layer->scale, &layer->rows, &layer->gradient, &layer->direction);
-    weft_free(layer->columns);
 }
 
 void second_destroy(train_second *s)

@@ -67,7 +67,9 @@ static second_beside beside_of(train_second *s)
         for (int i = 0; i < SECOND_SIDES; ++i) {
             ask_side(s, layer, i, &sum, &factor);
         }
-        rest += layer->wide ? (uint64_t)(layer->side[SECOND_IN].n * layer->sample) * sizeof(float) : 0;
+        rest += layer->wide && !hal_host_visible(s->hal)
+                    ? (uint64_t)(layer->side[SECOND_IN].n * layer->sample) * sizeof(float)
+                    : 0;
     }
     /* Rows are gathered before they are multiplied. */
     return (second_beside){.scratch = sum + factor > rest ? sum + factor : rest,

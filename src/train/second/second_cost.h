@@ -53,8 +53,10 @@ typedef struct second_price {
 
 /* Memory that a rank takes for a while, beside second_bytes. */
 typedef struct second_beside {
-    uint64_t scratch;    /* bytes of one sum of products and of one factorisation, or of rows while ranks gather them */
-    uint64_t checkpoint; /* bytes of the copies that a checkpoint is written from, on rank 0 */
+    /* Bytes of one sum of products and one factorisation, or on a device of sampled rows while ranks gather them. */
+    uint64_t scratch;
+    /* Bytes of the copies that a checkpoint is written from, on rank 0. */
+    uint64_t checkpoint;
 } second_beside;
 
 /* Returns in *bytes what second_bytes will return on this rank. [out] beside: NULL if it is not wanted. outline:

@@ -102,7 +102,7 @@ typedef struct second_layer {
     /* kfac by eigenvectors: reciprocals of damped products of eigenvalues, in the gradient's shape. */
     weft_tensor scale;
     weft_tensor rows; /* wide: U [n, sample], sampled rows as columns, divided by the root of their number */
-    void *columns;    /* wide: U on the host while ranks gather it; else NULL */
+    void *columns;    /* wide: U on the host while ranks gather it, `rows` itself if the host sees it; else NULL */
     double gamma;     /* wide: absolute damping */
     /* [n, out] or its transpose, weights and joined bias; a view of train_second.gradient. */
     weft_tensor gradient;
