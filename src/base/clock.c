@@ -22,6 +22,11 @@ double clock_cpu_seconds(void)
     return seconds_of(CLOCK_PROCESS_CPUTIME_ID);
 }
 
+double clock_thread_seconds(void)
+{
+    return seconds_of(CLOCK_THREAD_CPUTIME_ID);
+}
+
 clock_words clock_say(double seconds)
 {
     clock_words words;

@@ -6,6 +6,7 @@
 
 double clock_seconds(void);          /* monotonic wall clock */
 double clock_cpu_seconds(void);      /* user + system time of all threads of this process */
+double clock_thread_seconds(void);   /* user + system time of the calling thread */
 uint64_t clock_peak_rss_bytes(void); /* VmHWM: the largest resident set of this process so far */
 uint64_t clock_rss_bytes(void);      /* VmRSS: the resident set now */
 /* Begins a new high-water mark of the resident set, at what is resident now. Returns false where the system refuses. */

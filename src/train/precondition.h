@@ -15,6 +15,8 @@ typedef struct precondition_figures {
     double clip;       /* factor that a bound put on the step, at most 1 */
     double damping;    /* relative, mean over layers */
     double seconds[3]; /* looking at rows and summing over ranks, inverting, turning gradients */
+    /* Processor seconds of the thread that calls, of the same three, without waits for other ranks. */
+    double work[3];
     /* Sent by this rank over communicators of the method's own, which comm_lane_stats of the job's does not count. */
     uint64_t group_bytes, group_messages;
     double overhead;   /* seconds of a step beside the rest of it, as it was judged; 0: it was not */

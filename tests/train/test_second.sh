@@ -145,6 +145,8 @@ totals = json.load(open("one-0/summary.json"))["second_order"]
 phases = [totals[phase + "_s"] for phase in ("factors", "inverses", "steps")]
 assert abs(sum(phases) - sum(e[f"second_{p}_s"] for e in second for p in ("factors", "inverses", "steps"))) < 1e-9
 assert abs(totals["share"] * sum(e["epoch_s"] for e in second) - sum(phases)) < 1e-9 and totals["clip"] == second[-1]["second_clip"]
+for phase, seconds in zip(("factors", "inverses", "steps"), phases):
+    assert 0 < totals[phase + "_cpu_s_avg"] == totals[phase + "_cpu_s_max"], totals
 assert "second_clip" not in adam[0] and "second_order" not in json.load(open("adam/summary.json"))
 for kind in ("input", "kfac"):
     losses = [epoch["loss"] for epoch in epochs("long-" + kind)]

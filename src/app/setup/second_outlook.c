@@ -119,16 +119,17 @@ void second_outlook_print(const second_outlook *outlook, FILE *out)
         return;
     }
     fprintf(out,
-            "second order, predicted milliseconds of a look at rows, an inversion and a turned gradient,\n"
-            "of a step on average, and MB of the largest rank (beyond this job: one rank a node):\n"
-            "  %5s  %-10s  %9s  %9s  %9s  %9s  %9s\n",
-            "ranks", "place", "look", "inversion", "turn", "step", "MB");
+            "second order, predicted milliseconds of the busiest rank for a look at rows, an inversion and a turned\n"
+            "gradient, of messages and of a step on average, and MB of the largest rank (beyond this job: one rank a\n"
+            "node):\n"
+            "  %5s  %-10s  %9s  %9s  %9s  %9s  %9s  %9s\n",
+            "ranks", "place", "look", "inversion", "turn", "messages", "step", "MB");
     for (int j = 0; j < outlook->jobs; ++j) {
         for (int p = 0; p < (outlook->ranks[j] > 1 ? OUTLOOK_PLACES : 1); ++p) {
             const second_price *price = &outlook->price[j][p];
-            fprintf(out, "  %5d  %-10s  %9.3f  %9.3f  %9.3f  %9.3f  %9.1f%s\n", outlook->ranks[j], places[p],
-                    1e3 * price->look, 1e3 * price->inversion, 1e3 * price->turn, 1e3 * price->step,
-                    (double)price->bytes / 1e6, j == 0 && p == outlook->taken ? "  taken" : "");
+            fprintf(out, "  %5d  %-10s  %9.3f  %9.3f  %9.3f  %9.3f  %9.3f  %9.1f%s\n", outlook->ranks[j], places[p],
+                    1e3 * price->look, 1e3 * price->inversion, 1e3 * price->turn, 1e3 * price->messages,
+                    1e3 * price->step, (double)price->bytes / 1e6, j == 0 && p == outlook->taken ? "  taken" : "");
         }
     }
 }

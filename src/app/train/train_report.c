@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "app/train/advice.h"
 #include "app/train/train_ranks.h"
@@ -130,6 +131,7 @@ static void add_precondition(train_report *report, const train_epoch *epoch)
     report->preconditioned_s += epoch->epoch_s;
     for (size_t i = 0; i < sizeof before.seconds / sizeof *before.seconds; ++i) {
         report->preconditioned.seconds[i] += before.seconds[i];
+        report->preconditioned.work[i] += before.work[i];
     }
 }
 
@@ -218,6 +220,7 @@ static train_figures figures_of_rank(const train_report *report)
     f.exposed = report->exposed_s;
     f.compute = train_compute_seconds(f.seconds);
     f.epoch_bytes = report->epoch_bytes;
+    memcpy(f.second_work, report->preconditioned.work, sizeof f.second_work);
     f.group_bytes = (double)report->figures.bytes_sent;
     f.group_messages = (double)report->figures.messages_sent;
     f.bytes += f.group_bytes;
@@ -397,7 +400,7 @@ static void write_communication(json_writer *json, const train_report *report, c
     json_end(json);
 }
 
-/* Rank 0's figures of second order. */
+/* Rank 0's figures of second order, and the own work of all ranks. */
 static void write_precondition(json_writer *json, const train_report *report)
 {
     const precondition_figures *p = &report->preconditioned;
@@ -410,6 +413,13 @@ static void write_precondition(json_writer *json, const train_report *report)
         json_real(json, "inverses_s", p->seconds[1]);
         json_real(json, "steps_s", p->seconds[2]);
         json_real(json, "share", (p->seconds[0] + p->seconds[1] + p->seconds[2]) / report->preconditioned_s);
+        for (int i = 0; i < 3; ++i) {
+            static const char *const names[3][2] = {{"factors_cpu_s_avg", "factors_cpu_s_max"},
+                                                    {"inverses_cpu_s_avg", "inverses_cpu_s_max"},
+                                                    {"steps_cpu_s_avg", "steps_cpu_s_max"}};
+            json_real(json, names[i][0], report->spread.avg.second_work[i]);
+            json_real(json, names[i][1], report->spread.max.second_work[i]);
+        }
         json_end(json);
     }
 }

@@ -18,7 +18,8 @@ typedef struct train_figures {
     double lane_waited[COMM_LANES]; /* seconds of lane_busy in which the rank stood still */
     double wall, cpu, bytes, messages, peak_rss, wait, allocated_peak, exposed, group_bytes, group_messages;
     double compute;
-    double epoch_bytes; /* bytes sent within epochs, evaluations included, without loading and partitioning */
+    double epoch_bytes;    /* bytes sent within epochs, evaluations included, without loading and partitioning */
+    double second_work[3]; /* precondition_figures.work of all epochs */
 } train_figures;
 
 /* Smallest, mean and largest figures over the ranks. */

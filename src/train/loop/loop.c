@@ -311,6 +311,7 @@ static void tell_precondition(const loop *l, const precondition_figures *before,
         record->precondition = p->figures(p->self);
         for (size_t i = 0; before != NULL && i < sizeof before->seconds / sizeof *before->seconds; ++i) {
             record->precondition.seconds[i] -= before->seconds[i];
+            record->precondition.work[i] -= before->work[i];
         }
     }
 }

@@ -46,6 +46,16 @@ void second_end(train_second *s, int phase, double begun)
     activity_end(ACTIVITY_SECOND);
 }
 
+double second_work_begin(void)
+{
+    return clock_thread_seconds();
+}
+
+void second_work_end(train_second *s, int phase, double begun)
+{
+    s->figures.work[phase] += clock_thread_seconds() - begun;
+}
+
 /* ---- rows that count --------------------------------------------------------------------------------------------- */
 
 static weft_status count_population(train_second *s)
@@ -229,8 +239,8 @@ static void destroy_layer(second_layer *layer)
         second_side *side = &layer->side[i];
         TENSOR_DESTROY_ALL(&side->sums, &side->factor, &side->matrix, &side->result);
     }
+    weft_free(layer->columns != layer->rows.data ? layer->columns : NULL);
     TENSOR_DESTROY_ALL(&layer->scale, &layer->rows, &layer->gradient, &layer->direction);
-    weft_free(layer->columns);
 }
 
 void second_destroy(train_second *s)

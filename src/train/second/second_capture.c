@@ -290,7 +290,7 @@ weft_status second_take(void *self, const train_pass *pass, const tap_rows *rows
     assert(!layer->summed || rows->dsum != NULL);
     s->terms = pass->batch->targets->loss_entries;
     WEFT_TRY(reach(s, pass, number));
-    const double begun = second_begin();
+    const double begun = second_begin(), work = second_work_begin();
     const bool reduces = s->options.form == SECOND_REDUCE && rows->images > 0 && rows->dy->rows > rows->images;
     weft_status status = reduces              ? take_means(s, layer, rows)
                          : rows->conv != NULL ? take_images(s, layer, rows)
@@ -300,6 +300,7 @@ weft_status second_take(void *self, const train_pass *pass, const tap_rows *rows
         assert(s->population > 0 && layer->side[SECOND_IN].constant && rows->first == 0);
         status = take_features(s, layer, rows->sparse);
     }
+    second_work_end(s, SECOND_FACTORS, work);
     second_end(s, SECOND_FACTORS, begun);
     return status;
 }

@@ -67,7 +67,9 @@ static second_beside beside_of(train_second *s)
         for (int i = 0; i < SECOND_SIDES; ++i) {
             ask_side(s, layer, i, &sum, &factor);
         }
-        rest += layer->wide ? (uint64_t)(layer->side[SECOND_IN].n * layer->sample) * sizeof(float) : 0;
+        rest += layer->wide && !hal_host_visible(s->hal)
+                    ? (uint64_t)(layer->side[SECOND_IN].n * layer->sample) * sizeof(float)
+                    : 0;
     }
     /* Rows are gathered before they are multiplied. */
     return (second_beside){.scratch = sum + factor > rest ? sum + factor : rest,
@@ -138,9 +140,9 @@ static double inversion_seconds(const second_layer *layer, int side, const secon
     return gram + n * n * n / rate_at(eigen ? rates->eigen : rates->cholesky, n) + INVERSION_CALLS * rates->call;
 }
 
-/* Rows of the sample on this rank, multiplied; then sums over ranks, and averages. */
+/* Rows of the sample on this rank, multiplied; and averages. [out] messages: seconds of sums over ranks. */
 static double look_seconds(const train_second *s, const second_ranks *job, const second_rates *rates,
-                           const comm_model *network)
+                           const comm_model *network, double *messages)
 {
     double seconds = 0.0, elements = 0.0;
     for (int i = 0; i < SECOND_SIDES * s->layers; ++i) {
@@ -154,7 +156,8 @@ static double look_seconds(const train_second *s, const second_ranks *job, const
                    (rows / SECOND_CHUNK + 1.0) * LOOK_CALLS * rates->call;
         elements += (double)second_packed(side->n);
     }
-    return seconds + elements * FACTOR_BYTES / rates->memory + sum_seconds(network, job, elements * sizeof(float));
+    *messages = sum_seconds(network, job, elements * sizeof(float));
+    return seconds + elements * FACTOR_BYTES / rates->memory;
 }
 
 /* Ranks of a group lie on so many nodes. */
@@ -164,11 +167,12 @@ static int nodes_of(const second_ranks *job, int ranks)
     return (ranks + on_a_node - 1) / on_a_node;
 }
 
-/* load [ranks]: zeros. */
+/* The busiest rank's. load [ranks]: zeros. [out] messages: seconds of broadcasts. */
 static double inversions_seconds(const train_second *s, const second_ranks *job, const second_rates *rates,
-                                 const comm_model *network, double *load)
+                                 const comm_model *network, double *load, double *messages)
 {
-    double busiest = 0.0, messages = 0.0;
+    double busiest = 0.0;
+    *messages = 0.0;
     for (int i = 0; i < SECOND_SIDES * s->layers; ++i) {
         const second_layer *layer = &s->layer[i / SECOND_SIDES];
         const second_side *side = &layer->side[i % SECOND_SIDES];
@@ -177,21 +181,23 @@ static double inversions_seconds(const train_second *s, const second_ranks *job,
         }
         const double n = (double)side->n;
         load[side->owner] += inversion_seconds(layer, i % SECOND_SIDES, rates);
-        messages += s->workers > 0
-                        ? broadcast_seconds(network, s->workers, nodes_of(job, s->workers), n * n * sizeof(float))
-                        : 0.0;
+        *messages += s->workers > 0
+                         ? broadcast_seconds(network, s->workers, nodes_of(job, s->workers), n * n * sizeof(float))
+                         : 0.0;
     }
     for (int r = 0; r < s->ranks; ++r) {
         busiest = fmax(busiest, load[r]);
     }
-    return busiest + messages;
+    return busiest;
 }
 
+/* The busiest rank's. [out] messages: seconds of broadcasts. */
 static double turns_seconds(const train_second *s, const second_ranks *job, const second_rates *rates,
-                            const comm_model *network)
+                            const comm_model *network, double *messages)
 {
     const int groups = s->workers > 0 ? s->ranks / s->workers : 1;
     double busiest = 0.0, rest = 0.0;
+    *messages = 0.0;
     for (int g = 0; g < groups; ++g) {
         double own = 0.0;
         for (int l = 0; l < s->layers; ++l) {
@@ -203,7 +209,8 @@ static double turns_seconds(const train_second *s, const second_ranks *job, cons
     for (int l = 0; l < s->layers; ++l) {
         const double elements = (double)(s->layer[l].side[SECOND_IN].n * s->layer[l].out);
         rest += elements * TURN_BYTES / rates->memory + TURN_CALLS * rates->call;
-        rest += broadcast_seconds(network, groups, job->nodes < groups ? job->nodes : groups, elements * sizeof(float));
+        *messages +=
+            broadcast_seconds(network, groups, job->nodes < groups ? job->nodes : groups, elements * sizeof(float));
     }
     return busiest + rest;
 }
@@ -245,11 +252,13 @@ weft_status second_price_of(const train_model *outline, const second_options *op
     weft_status status = open_plan(outline, options, job, NULL, &s);
     status = status == WEFT_OK ? WEFT_NEW_ZERO(&load, job->ranks, WEFT_MEM_SECOND) : status;
     if (status == WEFT_OK) {
-        *price = (second_price){.look = look_seconds(&s, job, rates, network),
-                                .inversion = inversions_seconds(&s, job, rates, network, load),
-                                .turn = turns_seconds(&s, job, rates, network)};
-        price->step =
-            price->look / (double)options->factors + price->inversion / (double)options->interval + price->turn;
+        const double factors = (double)options->factors, interval = (double)options->interval;
+        double sums = 0.0, inverses = 0.0, directions = 0.0;
+        *price = (second_price){.look = look_seconds(&s, job, rates, network, &sums),
+                                .inversion = inversions_seconds(&s, job, rates, network, load, &inverses),
+                                .turn = turns_seconds(&s, job, rates, network, &directions)};
+        price->messages = sums / factors + inverses / interval + directions;
+        price->step = price->look / factors + price->inversion / interval + price->turn + price->messages;
         status = largest_bytes(outline, options, job, &price->bytes);
     }
     weft_free(s.layer);

@@ -90,8 +90,10 @@ weft_status second_update_factors(train_second *s)
     weft_status status = second_sums_wait(s);
     const weft_status counted = sum_counts(s);
     status = status != WEFT_OK ? status : counted;
+    const double begun = second_work_begin();
     for (int l = 0; status == WEFT_OK && l < s->layers; ++l) {
         status = update_layer(s, &s->layer[l], s->counts[l]);
     }
+    second_work_end(s, SECOND_FACTORS, begun);
     return comm_agree(s->comm, status);
 }

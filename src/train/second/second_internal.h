@@ -102,7 +102,7 @@ typedef struct second_layer {
     /* kfac by eigenvectors: reciprocals of damped products of eigenvalues, in the gradient's shape. */
     weft_tensor scale;
     weft_tensor rows; /* wide: U [n, sample], sampled rows as columns, divided by the root of their number */
-    void *columns;    /* wide: U on the host while ranks gather it; else NULL */
+    void *columns;    /* wide: U on the host while ranks gather it, `rows` itself if the host sees it; else NULL */
     double gamma;     /* wide: absolute damping */
     /* [n, out] or its transpose, weights and joined bias; a view of train_second.gradient. */
     weft_tensor gradient;
@@ -207,6 +207,9 @@ const second_method *second_method_of(second_kind kind);
 /* A phase begins, and ends. */
 double second_begin(void);
 void second_end(train_second *s, int phase, double begun);
+/* This rank's own work begins, and ends: part of a phase that waits for no other rank. */
+double second_work_begin(void);
+void second_work_end(train_second *s, int phase, double begun);
 /* ---- second_layout.c ---- */
 /* Sizes all layers and says which ranks invert and turn them. s->population is known. */
 weft_status second_size(train_second *s);

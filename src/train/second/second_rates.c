@@ -74,6 +74,11 @@ static weft_status run_eigen(const probe *p, int64_t n)
                                                .info = tensor_mat(&p->info)});
 }
 
+static double seconds_now(const weft_hal *hal)
+{
+    return hal_host_visible(hal) ? clock_thread_seconds() : clock_seconds();
+}
+
 /* Seconds of the quickest of a few runs; `before` makes ready what the run reads. */
 static weft_status measure(const probe *p, probe_run *before, probe_run *run, int64_t n, int tries, double *seconds)
 {
@@ -81,10 +86,10 @@ static weft_status measure(const probe *p, probe_run *before, probe_run *run, in
     for (int i = 0; i <= tries; ++i) { /* the first run is not counted */
         WEFT_TRY(before != NULL ? before(p, n) : WEFT_OK);
         WEFT_TRY(p->hal->stream.sync(p->hal));
-        const double begun = clock_seconds();
+        const double begun = seconds_now(p->hal);
         WEFT_TRY(run(p, n));
         WEFT_TRY(p->hal->stream.sync(p->hal));
-        *seconds = i > 0 ? fmin(*seconds, clock_seconds() - begun) : *seconds;
+        *seconds = i > 0 ? fmin(*seconds, seconds_now(p->hal) - begun) : *seconds;
     }
     return WEFT_OK;
 }

@@ -94,7 +94,9 @@ static weft_status turn(train_second *s, second_layer *layer)
 static weft_status begin_turn(train_second *s, second_layer *layer)
 {
     const bool sends = layer->works;
+    const double begun = second_work_begin();
     const weft_status status = sends || !is_turned(layer) ? turn(s, layer) : WEFT_OK;
+    second_work_end(s, SECOND_STEPS, begun);
     const weft_status posted = is_turned(layer) ? second_post(s, &layer->parcel, sends, &layer->direction) : WEFT_OK;
     return status != WEFT_OK ? status : posted;
 }
@@ -169,7 +171,9 @@ static weft_status invert_layer(train_second *s, second_layer *layer)
         if (!is_due(side)) {
             continue;
         }
+        const double begun = second_work_begin();
         const weft_status done = side->mine ? s->method->invert(s, layer, i, &good) : WEFT_OK;
+        second_work_end(s, SECOND_INVERSES, begun);
         side->refused = side->mine && !good;
         const weft_status posted = second_post(s, &side->parcel, side->mine, &side->result);
         status = status != WEFT_OK ? status : done != WEFT_OK ? done : posted;
@@ -219,18 +223,19 @@ static weft_status prepare(train_second *s)
     }
     WEFT_TRY(s->workers > 0 ? comm_agree(s->comm, status) : status);
     WEFT_TRY(s->workers > 0 ? second_share_verdicts(s, due) : WEFT_OK);
+    const double begun = second_work_begin();
     for (int l = 0; l < s->layers; ++l) {
         WEFT_TRY(due[l] ? finish_layer(s, &s->layer[l]) : WEFT_OK);
         sum += s->layer[l].damping;
     }
+    second_work_end(s, SECOND_INVERSES, begun);
     s->figures.damping = sum / s->layers;
     return WEFT_OK;
 }
 
 /* ---- a step ------------------------------------------------------------------------------------------------------ */
 
-/* The direction is there: its product counts, and it takes the gradient's place. */
-static weft_status end_turn(train_second *s, second_layer *layer)
+static weft_status settle_turn(train_second *s, second_layer *layer)
 {
     WEFT_TRY(s->between != NULL ? collect(s, layer) : WEFT_OK); /* `gradient` holds another layer's by now */
     if (second_judge_is_last(s)) {
@@ -244,6 +249,15 @@ static weft_status end_turn(train_second *s, second_layer *layer)
     layer->dot = s->dot - before;
     WEFT_TRY(turn_bias(s, layer));
     return write_back(s, layer);
+}
+
+/* The direction is there: its product counts, and it takes the gradient's place. */
+static weft_status end_turn(train_second *s, second_layer *layer)
+{
+    const double begun = second_work_begin();
+    const weft_status status = settle_turn(s, layer);
+    second_work_end(s, SECOND_STEPS, begun);
+    return status;
 }
 
 /* Directions of one layer travel while the next are turned. [out] s->dot: the same on all ranks, because the clip
@@ -285,7 +299,9 @@ static weft_status turn_all(train_second *s, double lr)
     const double bound = bound_of(s);
     s->figures.clip = bound > 0.0 && moved > bound ? sqrt(bound / moved) : 1.0;
     const weft_tensor grad = s->params->grad;
+    const double begun = second_work_begin();
     WEFT_TRY(tensor_axpby(s->figures.clip, &grad, 0.0, &s->params->grad));
+    second_work_end(s, SECOND_STEPS, begun);
     return share(s);
 }
 

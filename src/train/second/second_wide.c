@@ -14,18 +14,45 @@
 
 #include <assert.h>
 #include <math.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/half.h"
+
+/* Memory of U on the host, zeros at first: that of `rows` where the host sees it. */
+static weft_status begin_columns(train_second *s, second_layer *layer)
+{
+    const size_t elements = (size_t)(layer->side[SECOND_IN].n * layer->sample);
+    const size_t element = weft_dtype_bytes(s->params->dtype);
+    if (layer->columns != NULL) {
+        return WEFT_OK;
+    }
+    if (!hal_host_visible(s->hal)) {
+        return weft_calloc(elements, element, WEFT_MEM_WORKSPACE, &layer->columns);
+    }
+    assert(layer->rows.ld == layer->rows.cols);
+    WEFT_TRY(s->hal->stream.sync(s->hal));
+    memset(layer->rows.data, 0, elements * element);
+    layer->columns = layer->rows.data;
+    return WEFT_OK;
+}
+
+/* U is on the backend, and its memory on the host is free. */
+static weft_status end_columns(second_layer *layer)
+{
+    const bool shared = layer->columns == layer->rows.data;
+    const weft_status status = shared ? WEFT_OK : tensor_upload(&layer->rows, layer->columns);
+    weft_free(shared ? NULL : layer->columns);
+    layer->columns = NULL;
+    return status;
+}
 
 weft_status second_wide_take(train_second *s, second_layer *layer, const weft_tensor *rows, const int64_t *place)
 {
     const int64_t n = layer->side[SECOND_IN].n, r = layer->sample;
     const double scale = 1.0 / sqrt((double)r);
     void *host = NULL;
-    if (layer->columns == NULL) {
-        WEFT_TRY(weft_calloc((size_t)(n * r), weft_dtype_bytes(s->params->dtype), WEFT_MEM_WORKSPACE, &layer->columns));
-    }
+    WEFT_TRY(begin_columns(s, layer));
     WEFT_TRY(weft_malloc((size_t)(rows->rows * n), weft_dtype_bytes(rows->dtype), WEFT_MEM_WORKSPACE, &host));
     weft_status status = tensor_download(rows, host);
     for (int64_t i = 0; status == WEFT_OK && i < rows->rows; ++i) {
@@ -86,12 +113,8 @@ weft_status second_wide_gather(train_second *s, second_layer *layer)
 {
     second_side *in = &layer->side[SECOND_IN];
     const int64_t elements = in->n * layer->sample;
-    weft_status status = WEFT_OK;
     double squares = 0.0;
-    if (layer->columns == NULL) {
-        status = weft_calloc((size_t)elements, weft_dtype_bytes(s->params->dtype), WEFT_MEM_WORKSPACE, &layer->columns);
-    }
-    WEFT_TRY(comm_agree(s->comm, status));
+    WEFT_TRY(comm_agree(s->comm, begin_columns(s, layer)));
     WEFT_TRY(layer->summed ? take_all_sums(s, layer) : WEFT_OK);
     WEFT_TRY(comm_allreduce(s->comm, layer->columns, elements, s->params->dtype, COMM_SUM));
     for (int64_t i = 0; i < elements; ++i) {
@@ -102,10 +125,7 @@ weft_status second_wide_gather(train_second *s, second_layer *layer)
     in->held = isfinite((float)squares); /* else the next look at the rows tries anew */
     in->lost = false;
     s->figures.refused += in->held ? 0 : 1;
-    status = tensor_upload(&layer->rows, layer->columns);
-    weft_free(layer->columns);
-    layer->columns = NULL;
-    return status;
+    return end_columns(layer);
 }
 
 weft_status second_wide_invert(train_second *s, second_layer *layer, bool *good)
