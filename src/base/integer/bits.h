@@ -1,5 +1,5 @@
-/* base/integer/bits.h: counting bits without an instruction for it, which not every processor has that the program is for:
- * there the built-in is a call. */
+/* base/integer/bits.h: counting bits without an instruction for it, which not every processor has that the program is
+ * for: there the built-in is a call. */
 #pragma once
 
 #include <stdint.h>
