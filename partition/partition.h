@@ -26,12 +26,19 @@ enum { PARTITION_NO_PART = UINT16_MAX }; /* an edge that no method has placed: a
 typedef struct weft_partition {
     int parts;
     const char *method; /* a name of the method table, or "file" */
-    bool edge_cut;      /* made as one: every edge lies with its destination's root */
+    bool edge_cut;      /* every edge lies with its destination's root; true if made as such */
     int64_t vertices, edges;
-    uint16_t *edge_part; /* [e] in CSR order; NULL when parts == 1 */
-    uint16_t *root;      /* [n]; NULL when parts == 1 */
-    void *mapping;       /* set when the arrays are mapped from a file */
+    uint16_t
+        *edge_part; /* [e] in CSR order; NULL when parts == 1, or when roots tell it (partition_options.by_roots) */
+    uint16_t *root; /* [n]; NULL when parts == 1 */
+    void *mapping;  /* set when the arrays are mapped from a file */
 } weft_partition;
+
+/* Returns the part that aggregates edge e into vertex v. */
+static inline int partition_part_of(const weft_partition *partition, int64_t e, int64_t v)
+{
+    return partition->edge_part != NULL ? partition->edge_part[e] : partition->root != NULL ? partition->root[v] : 0;
+}
 
 typedef struct partition_report {
     double replication_factor; /* sum over parts of |vertices held| / n, isolated vertices held once */
@@ -52,6 +59,7 @@ typedef struct partition_options {
     uint64_t seed;
     double balance; /* allowed max/mean of edges, 1.10 */
     int threads;
+    bool by_roots;         /* an edge-cut has no edge_part, in memory or on disk */
     uint64_t memory_limit; /* bytes, 0 = what the machine has */
     const double *share;   /* [parts] above 0, their sum 1 (partition/shares.h); NULL: equal parts */
     double share_slack;    /* a stored partition serves whose shares differ by no more than this part of them */

@@ -298,18 +298,17 @@ static weft_status create_scope(gnn_aggregator *a, const weft_part *part, const 
                                 part_scope *scope)
 {
     gnn_scoped *read = &a->of[GNN_SCOPE_READ];
-    const bool alone = comm_size(a->comm) == 1;
     a->scopes = GNN_SCOPES;
     WEFT_TRY(share_matrices(a));
-    if (alone && read->within) {
+    if (!read->within) {
+        WEFT_TRY(comm_agree(a->comm, part_scope_cut(part, scope)));
+        WEFT_TRY(comm_agree(a->comm, create_scope_matrices(a, part, scope, options)));
+        tell_matrices(read);
+    }
+    if (comm_size(a->comm) == 1) {
         return WEFT_OK;
     }
-    WEFT_TRY(part_scope_cut(a->comm, part, a->whole_rows, scope));
-    WEFT_TRY(comm_agree(a->comm, read->within ? WEFT_OK : create_scope_matrices(a, part, scope, options)));
-    tell_matrices(read);
-    if (alone) {
-        return WEFT_OK;
-    }
+    WEFT_TRY(part_scope_list(a->comm, part, a->whole_rows, scope));
     WEFT_TRY(create_halo(a, part, &scope->sources, false, options, &read->sources));
     return create_halo(a, part, &scope->destinations, true, options, &read->destinations);
 }

@@ -188,6 +188,17 @@ static weft_status tell_replicas(weft_comm *comm, const weft_part *part, const p
     return status;
 }
 
+/* The sources of edges into rows that are read. */
+static void mark_sources(const weft_part *part, const uint8_t *read, uint8_t *feeds)
+{
+    for (int64_t v = 0; v < part->n_local; ++v) {
+        const int64_t end = read[v] ? part->offset[v + 1] : part->offset[v];
+        for (int64_t e = part->offset[v]; e < end; ++e) {
+            feeds[part->source[e]] = 1;
+        }
+    }
+}
+
 /* Of replicas that were sources those that still are; only they know. Collective. */
 static weft_status keep_sources(weft_comm *comm, const weft_part *part, part_scope *scope)
 {
@@ -197,9 +208,7 @@ static weft_status keep_sources(weft_comm *comm, const weft_part *part, part_sco
     local = local == WEFT_OK ? WEFT_NEW_ZERO(&feeds, part->n_local, WEFT_MEM_WORKSPACE) : local;
     weft_status status = comm_agree(comm, local);
     if (local == WEFT_OK && status == WEFT_OK) {
-        for (int64_t e = 0; e < scope->forward.offset[part->n_local]; ++e) {
-            feeds[scope->forward.column[e]] = 1;
-        }
+        mark_sources(part, scope->read, feeds);
         take_flags(&flags.leaf, part->parts, feeds);
         status = send_flags(comm, &flags.leaf, &flags.own);
     }
@@ -223,14 +232,6 @@ static weft_status keep_destinations(const weft_part *part, const part_halo *lis
     return status;
 }
 
-/* Collective. */
-static weft_status keep_rows(weft_comm *comm, const weft_part *part, bool whole_rows, part_scope *scope)
-{
-    WEFT_TRY(keep_sources(comm, part, scope));
-    const part_halo *gathered = whole_rows ? &part->sources : &part->destinations;
-    return comm_agree(comm, keep_destinations(part, gathered, scope));
-}
-
 weft_status part_scope_create(weft_comm *comm, const weft_part *part, const uint8_t *read, part_scope *scope)
 {
     const bool alone = comm_size(comm) == 1;
@@ -246,12 +247,16 @@ weft_status part_scope_create(weft_comm *comm, const weft_part *part, const uint
     return WEFT_OK;
 }
 
-weft_status part_scope_cut(weft_comm *comm, const weft_part *part, bool whole_rows, part_scope *scope)
+weft_status part_scope_cut(const weft_part *part, part_scope *scope)
 {
-    const bool alone = comm_size(comm) == 1;
-    const weft_status local = filter_edges(part, scope->read, BY_DESTINATION, &scope->forward);
-    const weft_status status = comm_agree(comm, local);
-    return alone || local != WEFT_OK || status != WEFT_OK ? status : keep_rows(comm, part, whole_rows, scope);
+    return filter_edges(part, scope->read, BY_DESTINATION, &scope->forward);
+}
+
+weft_status part_scope_list(weft_comm *comm, const weft_part *part, bool whole_rows, part_scope *scope)
+{
+    WEFT_TRY(keep_sources(comm, part, scope));
+    const part_halo *gathered = whole_rows ? &part->sources : &part->destinations;
+    return comm_agree(comm, keep_destinations(part, gathered, scope));
 }
 
 void part_csr_free(part_csr *csr)

@@ -32,9 +32,11 @@ typedef struct part_scope {
 /* read: [n_owned] not 0: the loss reads the row. [out] scope->read alone, of all rows. Free with part_scope_destroy,
  * also after a failure. Collective. */
 weft_status part_scope_create(weft_comm *comm, const weft_part *part, const uint8_t *read, part_scope *scope);
-/* Makes the edges, and on more than one rank the lists of rows. part: with its edges, and not kept. whole_rows: of all
- * ranks' parts, which then have no lists of destinations. Collective. */
-weft_status part_scope_cut(weft_comm *comm, const weft_part *part, bool whole_rows, part_scope *scope);
+/* Copies the edges. part: with its edges, and not kept. Not collective. */
+weft_status part_scope_cut(const weft_part *part, part_scope *scope);
+/* Makes the lists of rows, for more than one rank. whole_rows: of all ranks' parts, which then have no lists of
+ * destinations. Collective. */
+weft_status part_scope_list(weft_comm *comm, const weft_part *part, bool whole_rows, part_scope *scope);
 /* Transposes scope->forward, which is freed. [out] back: the edges with sources as rows; the caller frees it, also
  * after a failure. shares: the part's local edges, or its graph with whole rows, equal their transpose; the edges are
  * then found in the part's own rows. */

@@ -8,7 +8,7 @@ enum { SHARED, UNSHARED, REPLICAS }; /* groups of local ids: REPLICAS + q are th
 
 typedef struct extract_state {
     const weft_graph *graph;
-    const weft_partition *partition; /* edge_part and root may be NULL: one part */
+    const weft_partition *partition; /* edge_part and root may be NULL: one part; edge_part alone: root tells it */
     weft_part *part;
     int threads;
     int words;                      /* 64-bit words of a row of peer marks */
@@ -35,8 +35,9 @@ static inline int32_t local_id(const extract_state *state, int64_t v)
 /* Edges are looked through in blocks of so many. */
 enum { EDGE_BLOCK = 1024 };
 
-/* Finds the edges of this part among edges [first, first + count). [out] found [count]: their offsets from `first`.
- * Returns how many they are. The loop has no branch, because edges of different parts follow each other at random. */
+/* Finds the edges of this part among edges [first, first + count) of a row with such edges. [out] found [count]: their
+ * offsets from `first`. Returns how many they are. The loop has no branch, because edges of different parts follow each
+ * other at random. */
 static inline int local_edges(const extract_state *state, int64_t first, int count, uint16_t found[EDGE_BLOCK])
 {
     int edges = 0;

@@ -23,13 +23,13 @@ static void mark(uint64_t *row, int part)
 
 /* ---- of all parts ------------------------------------------------------------------------------------------------ */
 
-static void mark_row(const weft_graph *graph, const uint16_t *edge_part, int64_t v, const part_holders *holders)
+static void mark_row(const weft_graph *graph, const weft_partition *partition, int64_t v, const part_holders *holders)
 {
     const int words = holders->words;
     uint64_t *target = holders->target + v * words; /* this thread's alone */
     for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
         const int64_t u = graph_source(graph, e);
-        const int part = edge_part == NULL ? 0 : edge_part[e];
+        const int part = partition_part_of(partition, e, v);
         target[part / 64] |= UINT64_C(1) << (part % 64);
         mark(holders->source + u * words, part);
         if (holders->out_degree != NULL) {
@@ -51,7 +51,7 @@ weft_status part_holders_find(const weft_graph *graph, const weft_partition *par
     }
 #pragma omp parallel num_threads(split_threads(graph->edges, omp_get_max_threads()))
     OWN_ROWS(v, graph->offset, n) {
-        mark_row(graph, partition->edge_part, v, holders);
+        mark_row(graph, partition, v, holders);
     }
 done:
     if (status != WEFT_OK) {
@@ -88,13 +88,14 @@ static weft_status find_owned(extract_state *state)
     return WEFT_NEW_ZERO(&part->out_degree, part->n_owned, WEFT_MEM_GRAPH);
 }
 
-/* [out] found: places after `first` of the edges that are local, or begin at an owned vertex. */
-static int known_edges(const extract_state *state, int64_t first, int count, uint16_t found[EDGE_BLOCK])
+/* Of row v. [out] found: places after `first` of the edges that are local, or begin at an owned vertex. */
+static int known_edges(const extract_state *state, int64_t v, int64_t first, int count, uint16_t found[EDGE_BLOCK])
 {
     int edges = 0;
     const uint16_t *edge_part = state->partition->edge_part;
+    const bool row_is_local = edge_part == NULL && root_of(state, v) == state->part->part;
     for (int i = 0; i < count; ++i) {
-        const bool local = edge_part == NULL || edge_part[first + i] == state->part->part;
+        const bool local = row_is_local || (edge_part != NULL && edge_part[first + i] == state->part->part);
         found[edges] = (uint16_t)i;
         edges += (int)local | (int)vertex_set_has(&state->own, graph_source(state->graph, first + i));
     }
@@ -104,7 +105,7 @@ static int known_edges(const extract_state *state, int64_t first, int count, uin
 static void scan_known(extract_state *state, int64_t v, int64_t e)
 {
     const int64_t u = graph_source(state->graph, e);
-    const int part = state->partition->edge_part == NULL ? 0 : state->partition->edge_part[e];
+    const int part = partition_part_of(state->partition, e, v);
     const bool local = part == state->part->part;
     if (local) {
         vertex_set_add(&state->target, v);
@@ -141,7 +142,7 @@ static void scan_row(extract_state *state, int64_t v)
     const int64_t end = state->graph->offset[v + 1];
     uint16_t found[EDGE_BLOCK];
     for (int64_t first = state->graph->offset[v]; first < end; first += EDGE_BLOCK) {
-        const int edges = known_edges(state, first, block_edges(first, end), found);
+        const int edges = known_edges(state, v, first, block_edges(first, end), found);
         for (int i = 0; i < edges; ++i) {
             scan_known(state, v, first + found[i]);
         }
@@ -166,9 +167,9 @@ static bool row_stays(const weft_partition *partition, const weft_graph *graph, 
 static bool rows_tell_all(const extract_state *state)
 {
     const weft_graph *graph = state->graph;
-    bool stay = graph->symmetric && state->partition->edge_part != NULL;
-    if (!stay) {
-        return false;
+    bool stay = graph->symmetric && state->partition->root != NULL;
+    if (!stay || state->partition->edge_part == NULL) {
+        return stay;
     }
 #pragma omp parallel num_threads(split_threads(graph->edges, state->threads)) reduction(&& : stay)
     {

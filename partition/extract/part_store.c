@@ -3,7 +3,8 @@
  *
  *   part-RANK.npz   facts   int64 [10]  version, part, parts, n_global, e_global, n_owned, n_local, edges, symmetric,
  *                                       whole_rows
- *                   key     uint8 [32]  hash of the graph's hash and of size and time of edge_part.npy and root.npy
+ *                   key     uint8 [32]  hash of the graph's hash and of size and time of root.npy and edge_part.npy,
+ *                                       where there is one
  *                   and the arrays of weft_part by name, weight and in_weight where edges weigh
  *                   sum     uint8 [32]  hash of all of these, in this order
  *
@@ -102,7 +103,8 @@ static weft_status locate(const char *store_path, const weft_graph *graph, const
         const int length = snprintf(text, sizeof text, "%s weighted", key);
         file_hash(text, (size_t)length, key);
     }
-    WEFT_TRY(mix_file(folder, "edge_part.npy", key));
+    WEFT_TRY(file_path(path, "%s/edge_part.npy", folder)); /* which roots alone may stand for */
+    WEFT_TRY(file_exists(path) ? mix_file(folder, "edge_part.npy", key) : WEFT_OK);
     WEFT_TRY(mix_file(folder, "root.npy", key));
     return file_path(path, "%s/part-%d%s%s.npz", folder, part, clustered ? "-clustered" : "",
                      layout == PART_SHARED_FIRST ? "-shared" : "");

@@ -4,10 +4,12 @@
  *   count   local edges of each row: offsets
  *   fill    sources mapped to local ids, weights with them, in the order of the graph's row
  *   sort    within a group local ids ascend as global ids do, so a row that ascended in the graph is dealt to its
- *           groups (one pass to count, one to place); short rows, and those in another order of vertices, are sorted
+ *           groups (one pass to count, one to place); short rows, and those in another order of vertices, are sorted.
+ *           Where two groups have all vertices, as of an edge-cut in two, rows are dealt while they are mapped
  *
  * Rows without local edges are known from the scan, and not looked at. Temporary memory: 2 bytes a local vertex, 64 KiB
- * a thread, as much again where edges have weights, and 8 bytes a local vertex for the comparison with the transpose.
+ * a thread, as much again where edges have weights, and 8 bytes a local vertex for the comparison with the transpose;
+ * of two groups 4 bytes a vertex of the graph.
  */
 #include <assert.h>
 #include <string.h>
@@ -24,6 +26,8 @@ typedef struct row_filler {
     const extract_state *state;
     int groups;
     uint16_t *group_of; /* [n_local] */
+    int32_t *local_of;  /* [n] local id, of vertices that are held; NULL: there are not just two groups */
+    int32_t second;     /* the first local id of the second group */
     int32_t *id;        /* [threads, DEALT_MOST] a row as it was */
     float *weight;      /* the same, or NULL */
 } row_filler;
@@ -134,6 +138,30 @@ static void deal_row(const row_filler *filler, int64_t begin, int64_t count)
     }
 }
 
+/* All edges of graph row v, in two groups, to the local row that begins at `begin`. Returns false if they do not ascend
+ * in the graph: then neither group does. */
+static bool split_row(const row_filler *filler, int64_t v, int64_t begin)
+{
+    const weft_graph *graph = filler->state->graph;
+    int32_t *low = filler->state->part->source + begin;
+    int32_t *high = filler->id + (int64_t)omp_get_thread_num() * DEALT_MOST;
+    int64_t lows = 0, highs = 0, last = -1;
+    bool ascends = true;
+    for (int64_t e = graph->offset[v]; e < graph->offset[v + 1];
+         ++e) { /* no branch: groups follow each other at random */
+        const int64_t u = graph_source(graph, e);
+        const int32_t id = filler->local_of[u];
+        ascends &= last <= u;
+        last = u;
+        low[lows] = id;
+        high[highs] = id;
+        lows += id < filler->second;
+        highs += id >= filler->second;
+    }
+    memcpy(low + lows, high, (size_t)highs * sizeof high[0]);
+    return ascends;
+}
+
 /* How the sources of a row follow each other. */
 typedef struct row_order {
     bool ascends, ascends_in_graph; /* by local and by global ids */
@@ -174,6 +202,12 @@ static void fill_row(const row_filler *filler, int64_t id)
     if (count == 0) {
         return;
     }
+    if (filler->local_of != NULL && count <= DEALT_MOST) {
+        if (!split_row(filler, state->part->gid[id], begin)) {
+            sort_row(state, id);
+        }
+        return;
+    }
     const row_order order = read_row(state, state->part->gid[id], begin);
     if (order.ascends) {
         return;
@@ -188,6 +222,26 @@ static void fill_row(const row_filler *filler, int64_t id)
 
 /* ---- all rows ---------------------------------------------------------------------------------------------------- */
 
+/* Whether all vertices are in two groups, and whole rows are of this part: then they are mapped by global ids. */
+static weft_status find_halves(const extract_state *state, row_filler *filler)
+{
+    const weft_part *part = state->part;
+    int found = 0;
+    for (int g = 0; g < filler->groups; ++g) {
+        const bool any = state->group[g] < state->group[g + 1];
+        filler->second = any ? (int32_t)state->group[g] : filler->second;
+        found += any;
+    }
+    if (found != 2 || !state->by_id || part->weight != NULL || state->partition->edge_part != NULL) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(WEFT_NEW(&filler->local_of, state->graph->vertices, WEFT_MEM_GRAPH));
+    for (int64_t id = 0; id < part->n_local; ++id) {
+        filler->local_of[part->gid[id]] = (int32_t)id;
+    }
+    return WEFT_OK;
+}
+
 static weft_status filler_create(const extract_state *state, int threads, row_filler *filler)
 {
     const weft_part *part = state->part;
@@ -201,7 +255,7 @@ static weft_status filler_create(const extract_state *state, int threads, row_fi
             filler->group_of[id] = (uint16_t)g;
         }
     }
-    return WEFT_OK;
+    return find_halves(state, filler);
 }
 
 static weft_status fill_rows(const extract_state *state)
@@ -224,7 +278,7 @@ static weft_status fill_rows(const extract_state *state)
         }
     }
 done:
-    WEFT_FREE_ALL(filler.group_of, filler.id, filler.weight);
+    WEFT_FREE_ALL(filler.group_of, filler.local_of, filler.id, filler.weight);
     return status;
 }
 

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/alloc.h"
+#include "base/integer/bits.h"
 #include "partition/partition.h"
 
 typedef struct vertex_set {
@@ -52,23 +53,13 @@ static inline void vertex_set_add(vertex_set *set, int64_t v)
     }
 }
 
-/* Members of a word. Inline: without an instruction for it, which not every processor has that the program is for, the
- * built-in is a call, and it is asked for every edge. */
-static inline int vertex_set_count(uint64_t word)
-{
-    word -= word >> 1 & UINT64_C(0x5555555555555555);
-    word = (word & UINT64_C(0x3333333333333333)) + (word >> 2 & UINT64_C(0x3333333333333333));
-    word = (word + (word >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f);
-    return (int)(word * UINT64_C(0x0101010101010101) >> 56);
-}
-
 /* Count the members before each word; call once the set is complete. Returns the number of members. */
 static inline int64_t vertex_set_rank(vertex_set *set)
 {
     int64_t members = 0;
     for (int64_t w = 0; w < vertex_set_words(set->vertices); ++w) {
         set->before[w] = members;
-        members += vertex_set_count(set->bits[w]);
+        members += bits_count(set->bits[w]);
     }
     return members;
 }
@@ -77,5 +68,5 @@ static inline int64_t vertex_set_rank(vertex_set *set)
 static inline int64_t vertex_set_place(const vertex_set *set, int64_t v)
 {
     const uint64_t at = (uint64_t)v; /* no sign to mind */
-    return set->before[at / 64] + vertex_set_count(set->bits[at / 64] & ((UINT64_C(1) << (at % 64)) - 1));
+    return set->before[at / 64] + bits_count(set->bits[at / 64] & ((UINT64_C(1) << (at % 64)) - 1));
 }

@@ -90,16 +90,15 @@ static int64_t halo_rows(const partition_job *job, const uint16_t *node_part, in
         uint64_t met[PARTITION_MAX_PARTS / 64];
         const int words = (job->parts + 63) / 64;
         OWN_ROWS(v, graph->offset, graph->vertices) {
+            int others = 0;
             memset(met, 0, (size_t)words * sizeof met[0]);
             met[node_part[v] / 64] = UINT64_C(1) << (node_part[v] % 64);
-            for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
+            for (int64_t e = graph->offset[v]; e < graph->offset[v + 1] && others < job->parts - 1; ++e) {
                 const uint16_t part = node_part[graph_source(graph, e)];
+                others += (met[part / 64] >> (part % 64) & 1) == 0;
                 met[part / 64] |= UINT64_C(1) << (part % 64);
             }
-            for (int w = 0; w < words; ++w) {
-                rows += __builtin_popcountll(met[w]);
-            }
-            --rows;
+            rows += others;
 #pragma omp atomic
             edges[node_part[v]] += graph->offset[v + 1] - graph->offset[v];
         }

@@ -182,6 +182,11 @@ static weft_status compute_parts(const weft_graph *graph, const partition_option
     WEFT_TRY(WEFT_NEW(&partition->root, graph->vertices, WEFT_MEM_PARTITION));
     WEFT_TRY(method->run(&job, partition));
     partition->edge_cut = made == PARTITION_EDGE_CUT;
+    if (partition->edge_cut && options->by_roots) {
+        weft_free(partition->edge_part);
+        partition->edge_part = NULL;
+        return WEFT_OK;
+    }
     if (partition->edge_cut) {
         follow_roots(graph, threads, partition);
         return WEFT_OK;

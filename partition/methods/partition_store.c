@@ -3,7 +3,7 @@
  *
  *   STORE/partition-METHOD-K-SEED/   (of a file: partition-file-K-KEY, its key changes with it; of parts of different
  *                                    sizes partition-METHOD-K-SEED-weighted, whose shares stand in the report)
- *                                    edge_part.npy  uint16 [e]
+ *                                    edge_part.npy  uint16 [e]; not of an edge-cut that was made by_roots
  *                                    root.npy       uint16 [n]
  *                                    report.json    what was asked for, the graph's hash, the arrays' hashes, the
  *                                                   figures
@@ -33,6 +33,7 @@ typedef struct partition_mapping {
 /* Of the data of each array, as in the report; "": the report has none. */
 typedef struct array_hashes {
     char edge_part[33], root[33];
+    bool by_roots; /* there is no edge_part */
 } array_hashes;
 
 weft_status partition_folder(const char *store_path, const partition_options *options, char path[FILE_PATH_MAX])
@@ -75,7 +76,11 @@ static weft_status write_report(const char *path, const weft_graph *graph, const
         }
         json_end(&json);
     }
-    json_text(&json, "edge_part_hash", hashes->edge_part);
+    if (hashes->edge_part[0] != '\0') {
+        json_text(&json, "edge_part_hash", hashes->edge_part);
+    } else {
+        json_bool(&json, "by_roots", true);
+    }
     json_text(&json, "root_hash", hashes->root);
     partition_report_json(&json, report);
     json_end(&json);
@@ -93,11 +98,15 @@ weft_status partition_save(const char *store_path, const weft_graph *graph, cons
     WEFT_TRY(partition_folder(store_path, options, folder));
     WEFT_TRY(folder_begin(folder, true, temporary));
     weft_status status = WEFT_OK;
-    array_hashes hashes;
-    file_hash(partition->edge_part, (size_t)partition->edges * sizeof *partition->edge_part, hashes.edge_part);
+    const bool by_roots = partition->edge_cut && partition->edge_part == NULL && partition->edges > 0;
+    array_hashes hashes = {.edge_part = ""};
+    if (!by_roots) {
+        file_hash(partition->edge_part, (size_t)partition->edges * sizeof *partition->edge_part, hashes.edge_part);
+    }
     file_hash(partition->root, (size_t)partition->vertices * sizeof *partition->root, hashes.root);
     WEFT_TRY_GOTO(file_path(path, "%s/edge_part.npy", temporary), status, done);
-    WEFT_TRY_GOTO(npy_write(path, 'u', 2, 1, &partition->edges, partition->edge_part), status, done);
+    status = by_roots ? WEFT_OK : npy_write(path, 'u', 2, 1, &partition->edges, partition->edge_part);
+    WEFT_TRY_GOTO(status, status, done);
     WEFT_TRY_GOTO(file_path(path, "%s/root.npy", temporary), status, done);
     WEFT_TRY_GOTO(npy_write(path, 'u', 2, 1, &partition->vertices, partition->root), status, done);
     WEFT_TRY_GOTO(file_path(path, "%s/report.json", temporary), status, done);
@@ -216,6 +225,10 @@ static weft_status read_report(const char *path, const weft_graph *graph, const 
     WEFT_TRY_GOTO(read_figures(path, root, &figures), status, done);
     WEFT_TRY_GOTO(get_hash(path, root, "edge_part_hash", found.edge_part), status, done);
     WEFT_TRY_GOTO(get_hash(path, root, "root_hash", found.root), status, done);
+    found.by_roots = false;
+    if (json_find(root, "by_roots") != NULL) {
+        WEFT_TRY_GOTO(json_get_bool(path, root, "by_roots", &found.by_roots), status, done);
+    }
     if (hashes != NULL) {
         *hashes = found;
     }
@@ -280,14 +293,16 @@ weft_status partition_load(const char *store_path, const weft_graph *graph, cons
     WEFT_TRY(WEFT_NEW_ZERO(&mapping, 1, WEFT_MEM_PARTITION));
     *partition = (weft_partition){.parts = options->parts,
                                   .method = method->name,
-                                  .edge_cut = method->kind == PARTITION_EDGE_CUT,
+                                  .edge_cut = method->kind == PARTITION_EDGE_CUT || hashes.by_roots,
                                   .vertices = graph->vertices,
                                   .edges = graph->edges,
                                   .mapping = mapping};
     int threads = options->threads > 0 ? options->threads : omp_get_max_threads();
     WEFT_TRY_GOTO(file_path(path, "%s/edge_part.npy", folder), status, done);
-    WEFT_TRY_GOTO(map_parts(path, graph->edges, options->parts, threads, hashes.edge_part, &mapping->edge_part), status,
-                  done);
+    status = hashes.by_roots
+                 ? WEFT_OK
+                 : map_parts(path, graph->edges, options->parts, threads, hashes.edge_part, &mapping->edge_part);
+    WEFT_TRY_GOTO(status, status, done);
     WEFT_TRY_GOTO(file_path(path, "%s/root.npy", folder), status, done);
     WEFT_TRY_GOTO(map_parts(path, graph->vertices, options->parts, threads, hashes.root, &mapping->root), status, done);
     /* The pages are read-only: nothing writes to a partition after it is made. */

@@ -43,9 +43,11 @@ static void mark_own_row(const measure_state *state, int64_t v)
     const weft_graph *graph = state->graph;
     const uint16_t *root = state->partition->root;
     uint64_t *readers = state->source + v * state->words;
-    for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
+    int found = 0;
+    for (int64_t e = graph->offset[v]; e < graph->offset[v + 1] && found < state->parts; ++e) {
         const int bit = root[graph_source(graph, e)] - state->first;
         if (bit >= 0 && bit < state->parts) {
+            found += (readers[bit / 64] >> (bit % 64) & 1) == 0;
             readers[bit / 64] |= UINT64_C(1) << (bit % 64);
         }
     }
@@ -66,7 +68,7 @@ static void mark_window(const measure_state *state)
             continue;
         }
         for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
-            int bit = state->partition->edge_part[e] - state->first;
+            int bit = partition_part_of(state->partition, e, v) - state->first;
             if (bit >= 0 && bit < state->parts) {
                 mark(state->target + v * state->words, bit);
                 mark(state->source + graph_source(graph, e) * state->words, bit);
@@ -154,9 +156,12 @@ static void measure_counts(measure_state *state, int64_t *edges, int64_t *roots,
     const weft_partition *partition = state->partition;
     int parts = partition->parts;
     int64_t n = partition->vertices, held = 0;
-    for (int64_t e = 0; e < partition->edges; ++e) {
+    for (int64_t e = 0; partition->edge_part != NULL && e < partition->edges; ++e) {
         assert(partition->edge_part[e] < parts);
         ++edges[partition->edge_part[e]];
+    }
+    for (int64_t v = 0; partition->edge_part == NULL && v < n; ++v) {
+        edges[partition->root[v]] += state->graph->offset[v + 1] - state->graph->offset[v];
     }
     for (int64_t v = 0; v < n; ++v) {
         ++roots[partition->root[v]];
@@ -215,11 +220,12 @@ weft_status partition_is_valid(const weft_graph *graph, const weft_partition *pa
         WEFT_CHECK(partition->root[v] < partition->parts, WEFT_ERR_DATA, "vertex %lld: root %d of %d parts",
                    (long long)v, partition->root[v], partition->parts);
         for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
-            WEFT_CHECK(partition->edge_part[e] < partition->parts, WEFT_ERR_DATA, "edge %lld: part %d of %d",
-                       (long long)e, partition->edge_part[e], partition->parts);
-            WEFT_CHECK(!partition->edge_cut || partition->edge_part[e] == partition->root[v], WEFT_ERR_DATA,
-                       "edge %lld: part %d, but its destination %lld has root %d in an edge-cut", (long long)e,
-                       partition->edge_part[e], (long long)v, partition->root[v]);
+            const int part = partition_part_of(partition, e, v);
+            WEFT_CHECK(part < partition->parts, WEFT_ERR_DATA, "edge %lld: part %d of %d", (long long)e, part,
+                       partition->parts);
+            WEFT_CHECK(!partition->edge_cut || part == partition->root[v], WEFT_ERR_DATA,
+                       "edge %lld: part %d, but its destination %lld has root %d in an edge-cut", (long long)e, part,
+                       (long long)v, partition->root[v]);
         }
     }
     return WEFT_OK;

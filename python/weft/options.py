@@ -216,8 +216,8 @@ class TrainOptions(TypedDict, total=False):
         latencies and bandwidths of this machine: read from FILE, measured and written when it is missing; default: a
         file in the user's cache folder
     calibrate: one of auto, always, never; default auto
-        measure latencies and bandwidths at start: auto = unless the file fits these nodes; never = the file or fixed
-        constants
+        measure latencies and bandwidths at start: auto = unless the file fits these nodes, or the graph is large and
+        on one node, where messages are next to nothing; never = the file or fixed constants
     ranks_per_node: 0 to 1000000; default 0
         treat every N ranks of a node as a node of their own, to try hierarchical algorithms on one machine; 0 = nodes
         as they are

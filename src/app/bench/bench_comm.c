@@ -80,6 +80,7 @@ static weft_status begin(bench_run *run)
     const comm_bench_op *op = ops[option_choice(run->options, OPT_OP)];
     char *mpi = ((comm_bench *)run)->mpi;
     run->kind = &op->kind;
+    WEFT_TRY(comm_setup_begin(run->context));
     WEFT_TRY(comm_setup(run->context, true));
     WEFT_TRY(find_sizes(run));
     WEFT_TRY(find_names(run, op));

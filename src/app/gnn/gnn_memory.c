@@ -125,12 +125,6 @@ static int64_t copied_edges(const gnn_memory_facts *f)
     return reads_within(f) ? 0 : read_edges(f);
 }
 
-/* Edges of rows that are read, for a while: for a matrix of their own, or for the rows that halos of theirs pass. */
-static int64_t edges_cut_out(const gnn_memory_facts *f)
-{
-    return f->parts == 1 ? copied_edges(f) : read_edges(f);
-}
-
 static uint64_t aggregation_bytes(const gnn_memory_facts *f)
 {
     if (f->plan->max_width == 0) {
@@ -218,7 +212,7 @@ memory_plan gnn_memory_plan(const gnn_memory_facts *f)
     const uint64_t smoothing = smoothing_bytes(f), matrix = aggregation_bytes(f) + smoothing;
     const uint64_t halo = halo_bytes(f), communication = halo + f->training.sync;
     const uint64_t copied = f->hides ? (uint64_t)f->edges : 0; /* of a part of them */
-    const uint64_t cut = (copied + (uint64_t)edges_cut_out(f)) * edge_bytes;
+    const uint64_t cut = (copied + (uint64_t)copied_edges(f)) * edge_bytes;
     const uint64_t building =
         edges + larger(search_bytes(f, f->edges), matrix + cut + search_bytes(f, copied_edges(f)));
     const uint64_t kept = f->keeps ? edges : 0;

@@ -163,6 +163,19 @@ static void gnn_unbuild(workload *work)
 }
 
 /* How the graph is cut; the order of the vertices is part of that. */
+/* An epoch of a large graph on one node has seconds of sums and one all-reduce of less than a millisecond, whose
+ * fixed figures choose what measured ones choose there. */
+static bool gnn_needs_links(const workload *work)
+{
+    enum { LARGE_EDGES = 1 << 24 };
+    const gnn_job *job = work->self;
+    const weft_options *o = work->context->options;
+    return job->predicts_links || job->data.graph.edges < LARGE_EDGES ||
+           comm_get_layout(work->context->comm)->nodes > 1 || option_choice(o, OPT_SYNC) != SYNC_ALLREDUCE ||
+           option_choice(o, OPT_PRECONDITION) != SECOND_NONE || option_text(o, OPT_COMM_MODEL)[0] != '\0' ||
+           option_choice(o, OPT_CALIBRATE) == CALIBRATE_ALWAYS;
+}
+
 static bool gnn_needs_other_data(const workload *work, option_id id)
 {
     const char *section = option_row_in(work->context->options, id)->section;
@@ -323,6 +336,7 @@ const workload_ops gnn_workload = {
     .relabel = gnn_relabel,
     .adopt = gnn_adopt,
     .decide = gnn_decide,
+    .needs_links = gnn_needs_links,
     .plan = gnn_plan_job,
     .build = gnn_build,
     .smooth = gnn_smooth,

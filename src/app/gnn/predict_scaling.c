@@ -118,22 +118,24 @@ static weft_status measure_machine(scaling_job *job, const weft_graph *graph)
 
 /* ---- the parts ---- */
 
-static int64_t count_edges(const weft_partition *partition, int part)
+static int64_t count_edges(const weft_graph *graph, const weft_partition *partition, int part)
 {
     int64_t count = 0;
 #pragma omp parallel for schedule(static) reduction(+ : count)
-    for (int64_t e = 0; e < partition->edges; ++e) {
-        count += partition->edge_part[e] == part;
+    for (int64_t v = 0; v < graph->vertices; ++v) {
+        for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
+            count += partition_part_of(partition, e, v) == part;
+        }
     }
     return count;
 }
 
-static int busiest(const weft_partition *partition)
+static int busiest(const weft_graph *graph, const weft_partition *partition)
 {
     int64_t most = -1;
     int found = 0;
     for (int p = 0; p < partition->parts && partition->parts > 1; ++p) {
-        const int64_t edges = count_edges(partition, p);
+        const int64_t edges = count_edges(graph, partition, p);
         found = edges > most ? p : found;
         most = edges > most ? edges : most;
     }
@@ -173,8 +175,9 @@ static weft_status measure_part(scaling_job *job, const graph_data *data, int pa
     weft_part part = {0};
     weft_status status = WEFT_OK;
     WEFT_TRY_GOTO(divide(context, data, parts, &partition, &report), status, done);
-    WEFT_TRY_GOTO(part_extract(&data->graph, &partition, busiest(&partition), job->position, PART_IN_ORDER, &part),
-                  status, done);
+    WEFT_TRY_GOTO(
+        part_extract(&data->graph, &partition, busiest(&data->graph, &partition), job->position, PART_IN_ORDER, &part),
+        status, done);
     *found = scaling_part_of(&part, report.replication_factor);
     if (job->device != NULL) {
         scaling_device_edges(job->device, &job->plan, (double)part.n_local, found->edge_seconds);

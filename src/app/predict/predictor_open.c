@@ -167,6 +167,7 @@ static weft_status begin_work(predictor *p)
     work->scores_training = split == SCORE_TRAIN || split == SCORE_LABELLED;
     WEFT_TRY(ask_smoothing(p));
     option_warn_unserved(p->asked, work->ops->options->traits, work->ops->field);
+    WEFT_TRY(comm_setup_begin(context));
     return comm_setup(context, false);
 }
 

@@ -154,20 +154,23 @@ void comm_setup_extend_patience(const app_context *context, double seconds)
     comm_set_stall_timeout(context->comm, option_real(context->options, OPT_STALL_TIMEOUT) + seconds);
 }
 
+weft_status comm_setup_begin(app_context *context)
+{
+    weft_comm *comm = context->comm;
+    const int ranks_per_node = (int)option_int(context->options, OPT_RANKS_PER_NODE);
+    comm_setup_extend_patience(context, 0.0);
+    return comm_size(comm) > 1 && ranks_per_node > 0 ? comm_imitate_nodes(comm, ranks_per_node) : WEFT_OK;
+}
+
 weft_status comm_setup(app_context *context, bool measure)
 {
     weft_comm *comm = context->comm;
     const weft_options *options = context->options;
-    int ranks_per_node = (int)option_int(options, OPT_RANKS_PER_NODE);
     calibrate_when when = measure ? option_choice(options, OPT_CALIBRATE) : CALIBRATE_NEVER;
     model_source source = {.found = 0};
     model_key key;
-    comm_setup_extend_patience(context, 0.0);
     if (comm_size(comm) == 1) {
         return WEFT_OK;
-    }
-    if (ranks_per_node > 0) {
-        WEFT_TRY(comm_imitate_nodes(comm, ranks_per_node));
     }
     char described[sizeof key.machine];
     app_machine_text(context, described, sizeof described);

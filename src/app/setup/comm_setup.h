@@ -14,8 +14,11 @@
 
 #include "app/setup/context.h"
 
-/* After app_context_open, before the first plan. Collective. measure: false takes --calibrate for `never` (a dry run).
- */
+/* The nodes and the patience of this job. After app_context_open, before anything else. Collective. */
+weft_status comm_setup_begin(app_context *context);
+
+/* What links cost: after comm_setup_begin, before the first plan. Collective. measure: false takes --calibrate for
+ * `never` (a dry run, or a job that no figure would make faster). */
 weft_status comm_setup(app_context *context, bool measure);
 
 /* From here on the others may wait so many seconds longer than --stall-timeout, while rank 0 does alone what takes long

@@ -187,9 +187,11 @@ static weft_status open_data(train_job *job)
     WEFT_TRY(workload_begin(workload_of(context->options), context, work));
     work->keeps = job->keeps;
     WEFT_TRY(open_folder(job));
-    WEFT_TRY(comm_setup(context, !option_flag(context->options, OPT_DRY_RUN)));
+    WEFT_TRY(comm_setup_begin(context));
     WEFT_TRY(work->ops->open(work, job->dir.path));
-    return decide(job);
+    WEFT_TRY(decide(job));
+    const bool needs_links = job->keeps || work->ops->needs_links == NULL || work->ops->needs_links(work);
+    return comm_setup(context, needs_links && !option_flag(context->options, OPT_DRY_RUN));
 }
 
 static weft_status dry_run(train_job *job)

@@ -178,6 +178,9 @@ typedef struct workload_ops {
     /* Gives values to the options that say "auto", and logs the reasons. training: false for a trained model, whose
      * inputs stay as they are unless its makers or the user say otherwise. Collective. */
     weft_status (*decide)(workload *work, weft_options *options, bool training);
+    /* Returns false if messages take so little of an epoch that measuring links costs more than it saves. After decide.
+     * Not collective, the same on every rank. NULL: links are measured. */
+    bool (*needs_links)(const workload *work);
     /*
      * Finds this rank's share of the data and the memory that it needs. outputs: number of answers of a trained model,
      * used where the data have no labels or no split; targets are then unlabelled. 0: labels are needed. WEFT_ERR_DATA:

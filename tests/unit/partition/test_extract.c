@@ -24,14 +24,15 @@ typedef struct plain {
     int64_t *at; /* [n] vertices in the order of local ids of a group */
 } plain;
 
-static int part_of(const plain *x, int64_t e)
-{
-    return x->p->edge_part == NULL ? 0 : x->p->edge_part[e];
-}
-
 static int root_of(const plain *x, int64_t v)
 {
     return x->p->root == NULL ? 0 : x->p->root[v];
+}
+
+/* Of edge e into v. */
+static int part_of(const plain *x, int64_t e, int64_t v)
+{
+    return x->p->edge_part == NULL ? root_of(x, v) : x->p->edge_part[e];
 }
 
 static plain spell_out(const weft_graph *g, const weft_partition *p, const int32_t *order)
@@ -43,8 +44,8 @@ static plain spell_out(const weft_graph *g, const weft_partition *p, const int32
     for (int64_t v = 0; v < g->vertices; ++v) {
         x.at[order == NULL ? v : order[v]] = v;
         for (int64_t e = g->offset[v]; e < g->offset[v + 1]; ++e) {
-            x.ends[v * p->parts + part_of(&x, e)] = 1;
-            x.begins[graph_source(g, e) * p->parts + part_of(&x, e)] = 1;
+            x.ends[v * p->parts + part_of(&x, e, v)] = 1;
+            x.begins[graph_source(g, e) * p->parts + part_of(&x, e, v)] = 1;
         }
     }
     return x;
@@ -126,7 +127,7 @@ static void fill(const plain *x, weft_part *part, const int64_t *local)
     for (int64_t id = 0; id < part->n_local; ++id) {
         const int64_t v = part->gid[id];
         for (int64_t e = g->offset[v]; e < g->offset[v + 1]; ++e) {
-            if (part_of(x, e) == part->part) {
+            if (part_of(x, e, v) == part->part) {
                 insert(part, part->offset[id], part->edges++, (int32_t)local[graph_source(g, e)],
                        g->weight != NULL ? g->weight[e] : 1.0F);
             }
@@ -278,6 +279,14 @@ static weft_partition divide(const weft_graph *g, const char *method, int parts)
     return p;
 }
 
+/* Every edge with its destination, as roots alone tell. */
+static void leave_out_edges(weft_partition *p)
+{
+    weft_free(p->edge_part);
+    p->edge_part = NULL;
+    p->edge_cut = true;
+}
+
 static void test_methods(void **state)
 {
     (void)state;
@@ -313,6 +322,8 @@ static void test_dense_rows(void **state)
             for (int64_t e = 0; e < g.graph.edges; ++e) { /* the directions of a pair apart */
                 p.edge_part[e] = (uint16_t)(e * 7919 % p.parts);
             }
+            compare_all(&g.graph, &p, order, true);
+            leave_out_edges(&p);
             compare_all(&g.graph, &p, order, true);
             partition_destroy(&p);
         }
@@ -381,6 +392,9 @@ static void test_hub(void **state)
         g.graph.weight = weight;
         compare(&g.graph, &p, NULL, 0);
         compare(&g.graph, &p, order, 1);
+        leave_out_edges(&p);
+        g.graph.weight = NULL;
+        compare(&g.graph, &p, NULL, p.root[0]);
         partition_destroy(&p);
         free(weight);
         free(order);
@@ -410,6 +424,11 @@ static void test_other_rows(void **state)
         }
     }
     compare_all(&g.graph, &p, order, true);
+    leave_out_edges(&p);
+    for (int64_t v = 0; v < g.graph.vertices; ++v) {
+        p.root[v] %= 2; /* of the two parts that the rows of one hold */
+    }
+    compare_all(&g.graph, &p, order, false);
     free(order);
     partition_destroy(&p);
     free(wide);

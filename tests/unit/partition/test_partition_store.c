@@ -289,6 +289,37 @@ static void test_a_file_is_a_method(void **state)
     test_graph_free(&g);
 }
 
+/* An edge-cut whose edges roots tell: the same figures, and no file of edges. */
+static void test_edges_by_roots(void **state)
+{
+    test_graph g = test_graph_random(200, 900, true, 5);
+    const char *file = in_folder(state, "partition-edgecut-3-0/edge_part.npy");
+    partition_options options = {.method = "edgecut", .parts = 3, .balance = 1.1, .threads = 2};
+    weft_partition full, made, loaded;
+    partition_report expected, report, read;
+    ASSERT_OK(partition_compute(&g.graph, &options, &full, &expected));
+    ASSERT_OK(partition_save(*state, &g.graph, &full, &expected, &options));
+    assert_true(file_exists(file));
+    options.by_roots = true;
+    ASSERT_OK(partition_compute(&g.graph, &options, &made, &report));
+    assert_null(made.edge_part);
+    assert_memory_equal(made.root, full.root, (size_t)full.vertices * sizeof full.root[0]);
+    report.seconds = expected.seconds;
+    report.peak_rss_bytes = expected.peak_rss_bytes;
+    assert_memory_equal(&report, &expected, sizeof report);
+    ASSERT_OK(partition_save(*state, &g.graph, &made, &report, &options));
+    assert_false(file_exists(file));
+    ASSERT_OK(partition_load(*state, &g.graph, &options, &loaded, &read));
+    assert_true(loaded.edge_cut && loaded.edge_part == NULL);
+    assert_memory_equal(loaded.root, full.root, (size_t)full.vertices * sizeof full.root[0]);
+    assert_memory_equal(&read, &expected, sizeof read);
+    ASSERT_OK(partition_is_valid(&g.graph, &loaded));
+    partition_destroy(&loaded);
+    partition_destroy(&made);
+    partition_destroy(&full);
+    test_graph_free(&g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -300,6 +331,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_parts_from_text_and_arrays, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_parts_from_partition_books, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_a_file_is_a_method, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_edges_by_roots, folder_setup, folder_teardown),
     };
     log_set_level(LOG_WARN);
     return cmocka_run_group_tests(tests, NULL, NULL);

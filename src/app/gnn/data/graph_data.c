@@ -158,6 +158,7 @@ partition_options graph_data_partition_options(const app_context *context, const
                                .seed = (uint64_t)option_int(o, OPT_PARTITION_SEED),
                                .balance = option_real(o, OPT_BALANCE),
                                .threads = context->placement.threads,
+                               .by_roots = true,
                                .memory_limit = option_size(o, OPT_MEMORY_LIMIT),
                                .share = parts == graph_data_ranks(context) ? data->share : NULL,
                                .share_slack = data->share_slack};
@@ -199,6 +200,12 @@ static weft_status save_soon(const char *place, const graph_data *data, const pa
     return status;
 }
 
+/* Edges whose parts stand in memory. */
+static int64_t held_edges(const weft_partition *partition)
+{
+    return partition->edge_part != NULL ? partition->edges : 0;
+}
+
 /* Keep a new partition beside the store, or in `folder` when the store is read-only: `place`. "" when it can be kept
  * nowhere and stays in memory. */
 static weft_status keep_partition(const char *folder, const graph_data *data, const partition_options *options,
@@ -210,7 +217,7 @@ static weft_status keep_partition(const char *folder, const graph_data *data, co
     status = status == WEFT_OK ? save_soon(place, data, options, partition) : status;
     if (is_of_disk(status)) {
         log_warn("the partition is not kept for the next job: %s; this one goes on with it in memory (%.3g MB a rank)",
-                 weft_error_message(), (double)(partition->edges + partition->vertices) * sizeof(uint16_t) / 1e6);
+                 weft_error_message(), (double)(held_edges(partition) + partition->vertices) * sizeof(uint16_t) / 1e6);
         weft_error_clear();
         place[0] = '\0';
         return WEFT_OK;
@@ -225,7 +232,9 @@ static weft_status find_partition(graph_data *data, const partition_options *opt
     WEFT_TRY(file_path(place, "%s", data->store));
     weft_status status = partition_load(place, &data->graph, options, &stored, &data->report);
     partition_destroy(&stored);
-    data->partition_was_stored = status == WEFT_OK;
+    if (status == WEFT_OK) {
+        return WEFT_OK;
+    }
     if (status != WEFT_ERR_NOINPUT && status != WEFT_ERR_DATA) {
         return status;
     }
@@ -269,15 +278,18 @@ static weft_status keep_new(const app_context *context, const char *folder, cons
 
 static weft_status send_partition(weft_comm *comm, partition_report *report, weft_partition *partition)
 {
-    assert(comm_rank(comm) != 0 || partition->edge_part != NULL); /* rank 0 kept what it made */
+    assert(comm_rank(comm) != 0 || partition->root != NULL); /* rank 0 kept what it made */
     weft_status status = WEFT_OK;
+    int64_t edges = held_edges(partition); /* rank 0's is taken */
+    WEFT_TRY(comm_bcast(comm, 0, &edges, sizeof edges));
+    partition->edge_cut = edges < partition->edges;
     if (comm_rank(comm) != 0) {
-        status = WEFT_NEW(&partition->edge_part, partition->edges, WEFT_MEM_PARTITION);
+        status = WEFT_NEW(&partition->edge_part, edges, WEFT_MEM_PARTITION);
         status = status == WEFT_OK ? WEFT_NEW(&partition->root, partition->vertices, WEFT_MEM_PARTITION) : status;
     }
     WEFT_TRY(comm_agree(comm, status));
     WEFT_TRY(comm_bcast(comm, 0, report, sizeof *report));
-    WEFT_TRY(comm_bcast(comm, 0, partition->edge_part, partition->edges * (int64_t)sizeof *partition->edge_part));
+    WEFT_TRY(comm_bcast(comm, 0, partition->edge_part, edges * (int64_t)sizeof *partition->edge_part));
     return comm_bcast(comm, 0, partition->root, partition->vertices * (int64_t)sizeof *partition->root);
 }
 
@@ -297,6 +309,7 @@ static weft_status share_partition(const app_context *context, const char *folde
     partition_extend_patience(context, &data->graph);
     WEFT_TRY(hear_rank_0(context, comm_rank(comm) == 0 ? find_partition(data, &options, place) : WEFT_OK));
     WEFT_TRY(comm_bcast(comm, 0, place, sizeof place));
+    data->partition_was_stored = place[0] != '\0';
     if (place[0] == '\0') {
         WEFT_TRY(make_partition(context, data, &options, partition));
         WEFT_TRY(keep_new(context, folder, data, &options, partition, place));
@@ -456,12 +469,13 @@ static weft_status load_cut(const app_context *context, graph_data *data, bool *
     return WEFT_OK;
 }
 
-/* For the next job; one that cannot be kept, or is damaged by a power failure, is cut again. */
+/* For the next job, by the second one of this partition: a job that is alone does not wait for files that nobody reads.
+ * A part that cannot be kept, or is damaged by a power failure, is cut again. */
 static void keep_cut(const app_context *context, const graph_data *data)
 {
     const partition_options options = graph_data_partition_options(context, data, comm_size(context->comm));
     char folder[FILE_PATH_MAX];
-    bool stored = options.parts > 1 && !graph_data_is_generated(context) &&
+    bool stored = data->partition_was_stored && options.parts > 1 && !graph_data_is_generated(context) &&
                   partition_folder(data->store, &options, folder) == WEFT_OK && access(folder, W_OK) == 0;
     const bool before = file_sync_later(true);
     if (stored && part_save(data->store, &data->graph, &options, &data->part, data->reordered) != WEFT_OK) {

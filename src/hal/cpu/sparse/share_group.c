@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/integer/bits.h"
 
 enum {
     LEADERS = 16, /* fullest masks that are tried */
@@ -114,15 +115,18 @@ static weft_status reserve_columns(share_group *g, int64_t entries)
 /* The number of a column, which is new or known. */
 static int64_t column_number(share_group *g, int32_t column)
 {
-    uint64_t at = ((uint64_t)(uint32_t)column * UINT64_C(0x9E3779B97F4A7C15) >> 32) & g->table_last;
-    for (; g->slot[at] != 0; at = (at + 1) & g->table_last) {
-        if (g->column[g->slot[at] - 1] == column) {
-            return g->slot[at] - 1;
+    const uint64_t last = g->table_last;
+    const int32_t *known = g->column;
+    int32_t *slot = g->slot;
+    uint64_t at = ((uint64_t)(uint32_t)column * UINT64_C(0x9E3779B97F4A7C15) >> 32) & last;
+    for (; slot[at] != 0; at = (at + 1) & last) {
+        if (known[slot[at] - 1] == column) {
+            return slot[at] - 1;
         }
     }
     g->column[g->columns] = column;
     g->mask[g->columns] = 0;
-    g->slot[at] = (int32_t)++g->columns;
+    slot[at] = (int32_t)++g->columns;
     return g->columns - 1;
 }
 
@@ -169,11 +173,26 @@ static void list_live(share_group *g, const share_matrix *m)
     put_live(g, m, true);
 }
 
+/* The columns that are live still, in their order: masks only lose rows. */
+static void keep_live(share_group *g)
+{
+    int64_t kept = 0, sources = 0;
+    for (int64_t i = 0; i < g->lives; ++i) {
+        const uint64_t mask = g->mask[g->live[i]];
+        g->live[kept] = g->live[i];
+        g->live_mask[kept] = mask;
+        kept += (mask & (mask - 1)) != 0;
+        sources += i < g->live_sources && (mask & (mask - 1)) != 0;
+    }
+    g->lives = kept;
+    g->live_sources = sources;
+}
+
 /* ---- the best partial sum ---------------------------------------------------------------------------------------- */
 /* What rows `m` save by sharing a column that rows `mask` read. */
 static int64_t column_gain(uint64_t m, uint64_t mask)
 {
-    return 2 * (int64_t)__builtin_popcountll(m & mask) - (int64_t)__builtin_popcountll(m) - 1;
+    return 2 * (int64_t)bits_count(m & mask) - (int64_t)bits_count(m) - 1;
 }
 
 /* May rows m share this column? */
@@ -185,7 +204,7 @@ static bool may_share(const share_group *g, uint64_t m, uint64_t mask, bool is_s
 
 static int64_t gain_of(const share_group *g, uint64_t m)
 {
-    const int64_t rows = (int64_t)__builtin_popcountll(m);
+    const int64_t rows = bits_count(m);
     const int64_t first = g->search->signs ? g->live_sources : 0;
     int64_t gain = g->search->kernels->share_gain(g->live_mask, first, m);
     for (int64_t i = first; i < g->lives; ++i) {
@@ -202,7 +221,10 @@ static int find_leaders(const share_group *g, uint64_t leader[LEADERS])
     int count = 0;
     for (int64_t i = 0; i < g->lives; ++i) {
         const uint64_t mask = g->live_mask[i];
-        const int full = (int)__builtin_popcountll(mask);
+        const int full = bits_count(mask);
+        if (count == LEADERS && full <= rows[LEADERS - 1]) {
+            continue;
+        }
         int at = count;
         while (at > 0 && rows[at - 1] < full) {
             --at;
@@ -352,9 +374,9 @@ weft_status share_group_solve(share_group *g, const share_matrix *m, const int32
     *sums = 0;
     *saved = 0;
     WEFT_TRY(read_rows(g, m, row, count));
+    list_live(g, m);
     for (; *sums < SHARE_SUMS; ++*sums) {
         uint64_t rows = 0;
-        list_live(g, m);
         const int64_t gain = best_sum(g, &rows);
         if (gain < SHARE_LEAST_GAIN) {
             break;
@@ -362,6 +384,7 @@ weft_status share_group_solve(share_group *g, const share_matrix *m, const int32
         *saved += gain;
         g->sum[*sums] = rows;
         WEFT_TRY(take_sum(g, rows, found));
+        keep_live(g);
     }
     if (found == NULL) {
         return WEFT_OK;
