@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "app/gnn/gnn_job.h"
+#include "app/gnn/gnn_links.h"
 #include "app/gnn/options/gnn_words.h"
 #include "app/setup/second_setup.h"
 #include "base/log.h"
@@ -65,19 +66,75 @@ static bool has_rows_to_spare(const gnn_facts *facts)
     return facts->training >= ROWS_A_FEATURE * facts->features;
 }
 
+static weft_status decide_unless_set(weft_options *options, option_id id, const char *text)
+{
+    return option_is_set(options, id) ? WEFT_OK : option_decide(options, id, text);
+}
+
+/* Returns true if a network of these options can begin as a linear model (gnn/linear_start.h). */
+static bool may_start_linear(const weft_options *options, const gnn_facts *facts)
+{
+    const gnn_kind kind = gnn_kind_asked(options);
+    const bool sums = kind == GNN_GCN || (kind == GNN_SAGE && option_choice(options, OPT_AGGREGATOR) != GNN_SAGE_MAX);
+    const bool plain = option_choice(options, OPT_JUMPING) == GNN_JUMPING_NONE &&
+                       option_choice(options, OPT_NORM) != NORM_LAYER &&
+                       option_choice(options, OPT_PRECISION) == TRAIN_PRECISION_F32 &&
+                       option_choice(options, OPT_FEATURE_ROWS) == GNN_ROWS_F32;
+    return sums && plain && option_int(options, OPT_LAYERS) == 2 &&
+           2 * facts->answers <= option_int(options, OPT_HIDDEN) && option_choice(options, OPT_LOSS) == LOSS_XENT &&
+           option_text(options, OPT_INIT_WEIGHTS)[0] == '\0';
+}
+
+/* Of few rows, a linear model by least squares is about as good as what training ends with, so a network begins as one
+ * and goes on in short steps, which do not lose it (docs/recipes.md). */
+static weft_status decide_linear_start(weft_options *options, const gnn_facts *facts, const char *rows, bool *starts)
+{
+    *starts = false;
+    if (!may_start_linear(options, facts)) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(decide_unless_set(options, OPT_WEIGHT_INIT, "linear"));
+    *starts = option_choice(options, OPT_WEIGHT_INIT) == GNN_INIT_LINEAR;
+    if (*starts) {
+        log_info("recipe fast: first weights linear (fewer than %s for each feature)", rows);
+    }
+    return WEFT_OK;
+}
+
+/* Features are at least eight times the training vertices: what a network learns of so few is what a linear model does
+ * (docs/recipes.md). */
+static bool has_features_to_spare(const gnn_facts *facts)
+{
+    enum { FEATURES_A_ROW = 8 };
+    return facts->features >= FEATURES_A_ROW * facts->training;
+}
+
+/* Adam's rate where few labels are left to it: three times the usual one, which is as good and sooner there, or a third
+ * of it, which keeps the linear model that weights began as. */
+static weft_status decide_rate_of_few(weft_options *options, const gnn_facts *facts)
+{
+    const optimizer_kind optimizer = option_choice(options, OPT_OPTIMIZER);
+    bool starts = false;
+    if (has_features_to_spare(facts)) {
+        WEFT_TRY(decide_linear_start(options, facts, "an eighth of a training vertex", &starts));
+    }
+    if (optimizer == OPTIMIZER_ADAM || optimizer == OPTIMIZER_ADAMW) {
+        WEFT_TRY(decide_unless_set(options, OPT_LR, starts ? "0.003" : "0.03"));
+    }
+    log_info("recipe fast: rate %g (few labels)", option_real(options, OPT_LR));
+    return WEFT_OK;
+}
+
 /* Second order gives way to Adam, in half of the epochs of other recipes; sums of gin need them all. */
-static weft_status give_way(weft_options *options, const char *reason)
+static weft_status give_way(weft_options *options, const gnn_facts *facts, const char *reason)
 {
     const char *epochs = is_gin(options) ? "200" : "100";
     log_info("recipe fast: precondition none, %s epochs (%s)", epochs, reason);
     WEFT_TRY(option_decide(options, OPT_PRECONDITION, "none"));
+    const bool classes = option_choice(options, OPT_LOSS) == LOSS_XENT && !gnn_links_asked(options);
+    WEFT_TRY(classes && gnn_has_few_labels(facts) ? decide_rate_of_few(options, facts) : WEFT_OK);
     return option_source_of(options, OPT_EPOCHS) == OPTION_RECIPE ? option_decide(options, OPT_EPOCHS, epochs)
                                                                   : WEFT_OK;
-}
-
-static weft_status decide_unless_set(weft_options *options, option_id id, const char *text)
-{
-    return option_is_set(options, id) ? WEFT_OK : option_decide(options, id, text);
 }
 
 /* Returns why second order gives way, or NULL. All of it was measured (docs/recipes.md). */
@@ -155,36 +212,6 @@ static weft_status decide_fast_of_many(weft_options *options, const gnn_facts *f
     return named || !has_both_sides(options, facts) ? WEFT_OK : decide_both_sides(options);
 }
 
-/* Returns true if a network of these options can begin as a linear model (gnn/linear_start.h). */
-static bool may_start_linear(const weft_options *options, const gnn_facts *facts)
-{
-    const gnn_kind kind = gnn_kind_asked(options);
-    const bool sums = kind == GNN_GCN || (kind == GNN_SAGE && option_choice(options, OPT_AGGREGATOR) != GNN_SAGE_MAX);
-    const bool plain = option_choice(options, OPT_JUMPING) == GNN_JUMPING_NONE &&
-                       option_choice(options, OPT_NORM) != NORM_LAYER &&
-                       option_choice(options, OPT_PRECISION) == TRAIN_PRECISION_F32 &&
-                       option_choice(options, OPT_FEATURE_ROWS) == GNN_ROWS_F32;
-    return sums && plain && option_int(options, OPT_LAYERS) == 2 &&
-           2 * facts->answers <= option_int(options, OPT_HIDDEN) && option_choice(options, OPT_LOSS) == LOSS_XENT &&
-           option_text(options, OPT_INIT_WEIGHTS)[0] == '\0';
-}
-
-/* Of few rows, a linear model by least squares is about as good as what training ends with, so a network begins as one
- * and goes on in short steps, which do not lose it (docs/recipes.md). */
-static weft_status decide_linear_start(weft_options *options, const gnn_facts *facts, bool *starts)
-{
-    *starts = false;
-    if (!may_start_linear(options, facts)) {
-        return WEFT_OK;
-    }
-    WEFT_TRY(decide_unless_set(options, OPT_WEIGHT_INIT, "linear"));
-    *starts = option_choice(options, OPT_WEIGHT_INIT) == GNN_INIT_LINEAR;
-    if (*starts) {
-        log_info("recipe fast: first weights linear (fewer than two training vertices for each feature)");
-    }
-    return WEFT_OK;
-}
-
 /* Second order fits few rows by heart within a few steps, so features are dropped and weights decay, and a hundred
  * labels want short steps. All of it was measured (docs/recipes.md). */
 static weft_status decide_fast(weft_options *options, const gnn_facts *facts)
@@ -194,7 +221,7 @@ static weft_status decide_fast(weft_options *options, const gnn_facts *facts)
     const char *way = ends_higher_with_adam(options, facts);
     bool starts = false;
     if (option_source_of(options, OPT_PRECONDITION) == OPTION_RECIPE && way != NULL) {
-        return give_way(options, way);
+        return give_way(options, facts, way);
     }
     if (turns && !few && has_many_rows(facts)) {
         return decide_fast_of_many(options, facts);
@@ -202,7 +229,7 @@ static weft_status decide_fast(weft_options *options, const gnn_facts *facts)
     if (!turns) {
         return WEFT_OK;
     }
-    WEFT_TRY(few ? WEFT_OK : decide_linear_start(options, facts, &starts));
+    WEFT_TRY(few ? WEFT_OK : decide_linear_start(options, facts, "two training vertices", &starts));
     WEFT_TRY(few || starts ? decide_unless_set(options, OPT_PRECONDITION_CLIP, few ? "0.001" : "0.01") : WEFT_OK);
     WEFT_TRY(few || starts ? WEFT_OK : decide_first_steps(options));
     WEFT_TRY(decide_unless_set(options, OPT_INPUT_DROPOUT, "-1"));
