@@ -34,7 +34,7 @@ train() {
 
 jobs=("model=gcn precondition=input" "model=sage precondition=kfac norm=none" "model=gin precondition=input"
     "model=gat precondition=kfac norm=none negative-slope=1" "model=gcn precondition=kfac input-dropout=0.2" "model=sage precondition=input sync=topk density=1" "data=many model=gcn recipe=fast"
-    "data=wide model=sage recipe=fast")
+    "data=wide model=sage recipe=fast precondition=input")
 places=(comm-opt mem-opt hybrid everywhere)
 methods=(libra metis random edgecut stream)
 plain="precondition=input precondition-clip=0.01 recipe=default normalize=none"
@@ -116,19 +116,20 @@ for model in ("gcn", "sage"):
 for model in ("gcn", "sage", "gin", "gat"):
     fast, options = epochs("fast-" + model), json.load(open("fast-" + model + "/run.json"))["options"]
     assert len(fast) == (200 if model == "gin" else 100) and "second_damping" not in fast[0] and options["optimizer"]["value"] == "adam", fast[0]
-    assert options["lr"]["value"] == "0.03" and options["weight-init"]["value"] == "glorot", options["lr"]
+    assert options["lr"]["value"] == "0.02" and options["weight-init"]["value"] == "glorot", options["lr"]
     assert options["input-dropout"]["value"] == "-1" and options["norm"]["value"] == ("batch" if model == "gin" else "none"), options
 chosen = {run: {name: option["value"] for name, option in json.load(open(run + "/run.json"))["options"].items()}
-          for run in ("fast-sums", "fast-many", "wide-gcn", "wide-gin", "scarce-gcn")}
+          for run in ("fast-sums", "fast-many", "wide-gcn", "wide-gin", "scarce-gcn", "one-7")}
 assert epochs("fast-sums")[0]["second_damping"] == 0.03 and chosen["fast-sums"]["input-dropout"] == "0", chosen["fast-sums"]
 def second_of(run):
     options = json.load(open(run + "/run.json"))["options"]
     return [options[name]["value"] for name in ("precondition", "precondition-solve", "lr", "schedule-cycle", "precondition-first")]
-assert second_of("fast-many") == ["kfac", "inverse", "0.5", "10", "10"] and second_of("wide-gcn") == ["input", "eigen", "0.3", "0", "1"]
+assert second_of("fast-many") == ["kfac", "inverse", "0.5", "10", "10"] and second_of("wide-gcn")[:3] == ["none", "eigen", "0.003"]
 assert second_of("bare-sage")[0] == "none", second_of("bare-sage")
 assert second_of("spare-gcn") == ["input", "eigen", "0.3", "0", "1"] and second_of("fast-asked") == ["kfac", "eigen", "0.3", "0", "1"]
 assert chosen["fast-many"]["precondition-damping"] == "auto" and chosen["fast-many"]["input-dropout"] == "0", chosen["fast-many"]
-assert [chosen["wide-gcn"][name] for name in ("input-dropout", "weight-decay", "weight-init", "precondition-clip")] == ["-1", "0.05", "linear", "0.01"], chosen["wide-gcn"]
+assert [chosen["one-7"][name] for name in ("input-dropout", "weight-decay", "weight-init", "precondition-clip")] == ["-1", "0.05", "linear", "0.01"], chosen["one-7"]
+assert [chosen["wide-gcn"][name] for name in ("input-dropout", "weight-decay", "weight-init")] == ["0", "0", "linear"], chosen["wide-gcn"]
 assert chosen["wide-gin"]["weight-init"] == "glorot" and chosen["fast-many"]["weight-init"] == "glorot"
 assert chosen["wide-gin"]["precondition"] == "none" and chosen["wide-gin"]["input-dropout"] == "0", chosen["wide-gin"]
 assert [chosen["scarce-gcn"][name] for name in ("precondition", "weight-init", "lr")] == ["none", "linear", "0.003"], chosen["scarce-gcn"]

@@ -82,73 +82,74 @@ static bool may_start_linear(const weft_options *options, const gnn_facts *facts
                        option_choice(options, OPT_FEATURE_ROWS) == GNN_ROWS_F32;
     return sums && plain && option_int(options, OPT_LAYERS) == 2 &&
            2 * facts->answers <= option_int(options, OPT_HIDDEN) && option_choice(options, OPT_LOSS) == LOSS_XENT &&
-           option_text(options, OPT_INIT_WEIGHTS)[0] == '\0';
+           option_text(options, OPT_INIT_WEIGHTS)[0] == '\0' && !gnn_links_asked(options);
 }
 
-/* Of few rows, a linear model by least squares is about as good as what training ends with, so a network begins as one
- * and goes on in short steps, which do not lose it (docs/recipes.md). */
-static weft_status decide_linear_start(weft_options *options, const gnn_facts *facts, const char *rows, bool *starts)
+/* Training vertices are fewer than half of the features: networks learn more of these than a linear model does. */
+static bool has_scarce_rows(const gnn_facts *facts)
+{
+    return 2 * facts->training < facts->features;
+}
+
+/* Returns true if a linear model by least squares is a good beginning. A graph of few labels wants very many features
+ * for it, and sage wants rows that are not scarce (docs/recipes.md). */
+static bool suits_linear_start(const weft_options *options, const gnn_facts *facts)
+{
+    enum { FEATURES_A_LABEL = 8 };
+    if (gnn_has_few_labels(facts)) {
+        return facts->features >= FEATURES_A_LABEL * facts->training;
+    }
+    return !has_many_rows(facts) && (gnn_kind_asked(options) != GNN_SAGE || !has_scarce_rows(facts));
+}
+
+/* Such a network begins as the linear model. [out] starts */
+static weft_status decide_linear_start(weft_options *options, const gnn_facts *facts, bool *starts)
 {
     *starts = false;
-    if (!may_start_linear(options, facts)) {
+    if (!suits_linear_start(options, facts) || !may_start_linear(options, facts)) {
         return WEFT_OK;
     }
     WEFT_TRY(decide_unless_set(options, OPT_WEIGHT_INIT, "linear"));
     *starts = option_choice(options, OPT_WEIGHT_INIT) == GNN_INIT_LINEAR;
     if (*starts) {
-        log_info("recipe fast: first weights linear (fewer than %s for each feature)", rows);
+        log_info("recipe fast: first weights linear (%.2g training vertices for each feature)",
+                 (double)facts->training / (double)facts->features);
     }
     return WEFT_OK;
-}
-
-/* Features are at least eight times the training vertices: what a network learns of so few is what a linear model does
- * (docs/recipes.md). */
-static bool has_features_to_spare(const gnn_facts *facts)
-{
-    enum { FEATURES_A_ROW = 8 };
-    return facts->features >= FEATURES_A_ROW * facts->training;
-}
-
-/* Adam's rate where few labels are left to it: three times the usual one, which is as good and sooner there, or a third
- * of it, which keeps the linear model that weights began as. */
-static weft_status decide_rate_of_few(weft_options *options, const gnn_facts *facts)
-{
-    const optimizer_kind optimizer = option_choice(options, OPT_OPTIMIZER);
-    bool starts = false;
-    if (has_features_to_spare(facts)) {
-        WEFT_TRY(decide_linear_start(options, facts, "an eighth of a training vertex", &starts));
-    }
-    if (optimizer == OPTIMIZER_ADAM || optimizer == OPTIMIZER_ADAMW) {
-        WEFT_TRY(decide_unless_set(options, OPT_LR, starts ? "0.003" : "0.03"));
-    }
-    log_info("recipe fast: rate %g (few labels)", option_real(options, OPT_LR));
-    return WEFT_OK;
-}
-
-/* Second order gives way to Adam, in half of the epochs of other recipes; sums of gin need them all. */
-static weft_status give_way(weft_options *options, const gnn_facts *facts, const char *reason)
-{
-    const char *epochs = is_gin(options) ? "200" : "100";
-    log_info("recipe fast: precondition none, %s epochs (%s)", epochs, reason);
-    WEFT_TRY(option_decide(options, OPT_PRECONDITION, "none"));
-    const bool classes = option_choice(options, OPT_LOSS) == LOSS_XENT && !gnn_links_asked(options);
-    WEFT_TRY(classes && gnn_has_few_labels(facts) ? decide_rate_of_few(options, facts) : WEFT_OK);
-    return option_source_of(options, OPT_EPOCHS) == OPTION_RECIPE ? option_decide(options, OPT_EPOCHS, epochs)
-                                                                  : WEFT_OK;
 }
 
 /* Returns why second order gives way, or NULL. All of it was measured (docs/recipes.md). */
-static const char *ends_higher_with_adam(const weft_options *options, const gnn_facts *facts)
+static const char *ends_higher_with_adam(const weft_options *options, const gnn_facts *facts, bool starts)
 {
+    if (starts && (gnn_has_few_labels(facts) || !has_scarce_rows(facts))) {
+        return "short steps of Adam keep the linear start";
+    }
     if (gnn_has_few_labels(facts)) {
         return "few labels end higher with Adam";
     }
     if (is_gin(options) && !has_many_rows(facts)) {
         return "gin ends higher with Adam where training vertices are fewer than two for each feature";
     }
-    return gnn_kind_asked(options) == GNN_SAGE && 2 * facts->training < facts->features
+    return gnn_kind_asked(options) == GNN_SAGE && has_scarce_rows(facts)
                ? "sage ends higher with Adam where training vertices are fewer than half of the features"
                : NULL;
+}
+
+/* Second order gives way to Adam, in half of the epochs of other recipes; sums of gin need them all. A third of the
+ * usual rate keeps what a linear start knows, and few labels of classes are as good, and sooner, at twice of it. */
+static weft_status give_way(weft_options *options, const gnn_facts *facts, bool starts, const char *reason)
+{
+    const char *epochs = is_gin(options) ? "200" : "100";
+    const bool adam = !option_is_set(options, OPT_OPTIMIZER) || option_choice(options, OPT_OPTIMIZER) == OPTIMIZER_ADAM;
+    const bool few =
+        gnn_has_few_labels(facts) && option_choice(options, OPT_LOSS) == LOSS_XENT && !gnn_links_asked(options);
+    WEFT_TRY(option_decide(options, OPT_PRECONDITION, "none"));
+    WEFT_TRY(adam && (starts || few) ? decide_unless_set(options, OPT_LR, starts ? "0.003" : "0.02") : WEFT_OK);
+    WEFT_TRY(option_source_of(options, OPT_EPOCHS) == OPTION_RECIPE ? option_decide(options, OPT_EPOCHS, epochs)
+                                                                    : WEFT_OK);
+    log_info("recipe fast: precondition none, rate %g, %s epochs (%s)", option_real(options, OPT_LR),
+             option_text(options, OPT_EPOCHS), reason);
+    return WEFT_OK;
 }
 
 /* Means with a norm behind them bear long first steps; attention, sums, and networks without a norm do not. */
@@ -218,10 +219,12 @@ static weft_status decide_fast(weft_options *options, const gnn_facts *facts)
 {
     const second_kind kind = option_choice(options, OPT_PRECONDITION);
     const bool few = gnn_has_few_labels(facts), turns = kind == SECOND_INPUT || kind == SECOND_KFAC;
-    const char *way = ends_higher_with_adam(options, facts);
+    const bool free = option_source_of(options, OPT_PRECONDITION) == OPTION_RECIPE;
     bool starts = false;
-    if (option_source_of(options, OPT_PRECONDITION) == OPTION_RECIPE && way != NULL) {
-        return give_way(options, facts, way);
+    WEFT_TRY(free || (turns && !few) ? decide_linear_start(options, facts, &starts) : WEFT_OK);
+    const char *way = ends_higher_with_adam(options, facts, starts);
+    if (free && way != NULL) {
+        return give_way(options, facts, starts, way);
     }
     if (turns && !few && has_many_rows(facts)) {
         return decide_fast_of_many(options, facts);
@@ -229,7 +232,6 @@ static weft_status decide_fast(weft_options *options, const gnn_facts *facts)
     if (!turns) {
         return WEFT_OK;
     }
-    WEFT_TRY(few ? WEFT_OK : decide_linear_start(options, facts, "two training vertices", &starts));
     WEFT_TRY(few || starts ? decide_unless_set(options, OPT_PRECONDITION_CLIP, few ? "0.001" : "0.01") : WEFT_OK);
     WEFT_TRY(few || starts ? WEFT_OK : decide_first_steps(options));
     WEFT_TRY(decide_unless_set(options, OPT_INPUT_DROPOUT, "-1"));
