@@ -20,6 +20,7 @@ seq 0 999 | awk '{ print $1, ($1 + 1) % 1000 > "ring"; print $1 % 2 > "halves.cs
 "$weft" convert ring --labels halves.csv --features random:400 --random-split 60/20/20 --out wide --quiet || fail "convert"
 
 "$weft" convert ring --labels halves.csv --features random:1300 --random-split 60/20/20 --out bare --quiet || fail "convert"
+"$weft" convert ring --labels halves.csv --features random:1300 --random-split 10/10/80 --out scarce --quiet || fail "convert"
 
 # row RUN FILE OPTION...: one training, a line of FILE.
 row() {
@@ -33,7 +34,7 @@ train() {
 
 jobs=("model=gcn precondition=input" "model=sage precondition=kfac norm=none" "model=gin precondition=input"
     "model=gat precondition=kfac norm=none negative-slope=1" "model=gcn precondition=kfac input-dropout=0.2" "model=sage precondition=input sync=topk density=1" "data=many model=gcn recipe=fast"
-    "data=wide model=sage recipe=fast")
+    "data=wide model=sage recipe=fast precondition=input")
 places=(comm-opt mem-opt hybrid everywhere)
 methods=(libra metis random edgecut stream)
 plain="precondition=input precondition-clip=0.01 recipe=default normalize=none"
@@ -79,6 +80,7 @@ for m in gcn sage; do
     echo "data=synth:quickstart,scale=0.2 threads=1 calibrate=never recipe=fast model=$m hidden=32 epochs=1 run-dir=spare-$m" >>jobs-1
 done
 row bare-sage jobs-1 "data=bare model=sage recipe=fast epochs=1" # 600 training vertices, 1300 features
+row scarce-gcn jobs-1 "data=scarce model=gcn recipe=fast epochs=1" # 100 training vertices, 1300 features
 row fast-asked jobs-1 "model=gcn recipe=fast precondition=kfac epochs=5"
 row fast-many jobs-1 "data=many model=gcn recipe=fast eval-every=0"
 fast="model=sage recipe=default precondition=input normalize=none feature-form=sparse schedule=constant"
@@ -114,21 +116,24 @@ for model in ("gcn", "sage"):
 for model in ("gcn", "sage", "gin", "gat"):
     fast, options = epochs("fast-" + model), json.load(open("fast-" + model + "/run.json"))["options"]
     assert len(fast) == (200 if model == "gin" else 100) and "second_damping" not in fast[0] and options["optimizer"]["value"] == "adam", fast[0]
+    assert options["lr"]["value"] == "0.02" and options["weight-init"]["value"] == "glorot", options["lr"]
     assert options["input-dropout"]["value"] == "-1" and options["norm"]["value"] == ("batch" if model == "gin" else "none"), options
 chosen = {run: {name: option["value"] for name, option in json.load(open(run + "/run.json"))["options"].items()}
-          for run in ("fast-sums", "fast-many", "wide-gcn", "wide-gin", "spare-gcn", "spare-sage")}
+          for run in ("fast-sums", "fast-many", "wide-gcn", "wide-gin", "scarce-gcn", "one-7", "spare-gcn", "spare-sage")}
 assert epochs("fast-sums")[0]["second_damping"] == 0.03 and chosen["fast-sums"]["input-dropout"] == "0", chosen["fast-sums"]
 def second_of(run):
     options = json.load(open(run + "/run.json"))["options"]
     return [options[name]["value"] for name in ("precondition", "precondition-solve", "lr", "schedule-cycle", "precondition-first")]
-assert second_of("fast-many") == ["kfac", "inverse", "0.5", "10", "10"] and second_of("wide-gcn") == ["input", "eigen", "0.3", "0", "1"]
+assert second_of("fast-many") == ["kfac", "inverse", "0.5", "10", "10"] and second_of("wide-gcn")[:3] == ["none", "eigen", "0.003"]
 assert second_of("bare-sage")[0] == "none", second_of("bare-sage")
 assert second_of("spare-gcn") == ["input", "eigen", "0.3", "0", "1"] and second_of("fast-asked") == ["kfac", "eigen", "0.3", "0", "1"]
 assert chosen["fast-many"]["precondition-damping"] == "auto" and chosen["fast-many"]["input-dropout"] == "0", chosen["fast-many"]
-assert [chosen["wide-gcn"][name] for name in ("input-dropout", "weight-decay", "weight-init", "precondition-clip")] == ["-1", "0.05", "linear", "0.01"], chosen["wide-gcn"]
+assert [chosen["one-7"][name] for name in ("input-dropout", "weight-decay", "weight-init", "precondition-clip")] == ["-1", "0.05", "linear", "0.01"], chosen["one-7"]
+assert [chosen["wide-gcn"][name] for name in ("input-dropout", "weight-decay", "weight-init")] == ["0", "0", "linear"], chosen["wide-gcn"]
 assert [(chosen["spare-" + m]["weight-init"], chosen["spare-" + m]["precondition-clip"]) for m in ("gcn", "sage")] == [("linear", "0.01"), ("linear", "0.1")]
 assert chosen["wide-gin"]["weight-init"] == "glorot" and chosen["fast-many"]["weight-init"] == "glorot"
 assert chosen["wide-gin"]["precondition"] == "none" and chosen["wide-gin"]["input-dropout"] == "0", chosen["wide-gin"]
+assert [chosen["scarce-gcn"][name] for name in ("precondition", "weight-init", "lr")] == ["none", "linear", "0.003"], chosen["scarce-gcn"]
 asked = json.load(open("fast-asked/run.json"))["options"]
 assert second_of("spare-sage") == ["input", "eigen", "0.5", "0", "10"], second_of("spare-sage")
 assert json.load(open("spare-gcn/run.json"))["options"]["dropout"]["value"] == "0.2"

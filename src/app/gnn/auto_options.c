@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "app/gnn/gnn_job.h"
+#include "app/gnn/gnn_links.h"
 #include "app/gnn/options/gnn_words.h"
 #include "app/setup/second_setup.h"
 #include "base/log.h"
@@ -65,41 +66,9 @@ static bool has_rows_to_spare(const gnn_facts *facts)
     return facts->training >= ROWS_A_FEATURE * facts->features;
 }
 
-/* Second order gives way to Adam, in half of the epochs of other recipes; sums of gin need them all. */
-static weft_status give_way(weft_options *options, const char *reason)
-{
-    const char *epochs = is_gin(options) ? "200" : "100";
-    log_info("recipe fast: precondition none, %s epochs (%s)", epochs, reason);
-    WEFT_TRY(option_decide(options, OPT_PRECONDITION, "none"));
-    return option_source_of(options, OPT_EPOCHS) == OPTION_RECIPE ? option_decide(options, OPT_EPOCHS, epochs)
-                                                                  : WEFT_OK;
-}
-
 static weft_status decide_unless_set(weft_options *options, option_id id, const char *text)
 {
     return option_is_set(options, id) ? WEFT_OK : option_decide(options, id, text);
-}
-
-/* Returns why second order gives way, or NULL. All of it was measured (docs/recipes.md). */
-static const char *ends_higher_with_adam(const weft_options *options, const gnn_facts *facts)
-{
-    if (gnn_has_few_labels(facts)) {
-        return "few labels end higher with Adam";
-    }
-    if (is_gin(options) && !has_many_rows(facts)) {
-        return "gin ends higher with Adam where training vertices are fewer than two for each feature";
-    }
-    return gnn_kind_asked(options) == GNN_SAGE && 2 * facts->training < facts->features
-               ? "sage ends higher with Adam where training vertices are fewer than half of the features"
-               : NULL;
-}
-
-/* Means with a norm behind them bear long first steps; attention, sums, and networks without a norm do not. */
-static weft_status decide_first_steps(weft_options *options)
-{
-    const gnn_kind kind = gnn_kind_asked(options);
-    const bool bears = (kind == GNN_SAGE || kind == GNN_GCN) && strcmp(option_text(options, OPT_NORM), "none") != 0;
-    return bears ? decide_unless_set(options, OPT_PRECONDITION_FIRST, "10") : WEFT_OK;
 }
 
 /* Returns true if a network of these options can begin as a linear model (gnn/linear_start.h). */
@@ -113,23 +82,87 @@ static bool may_start_linear(const weft_options *options, const gnn_facts *facts
                        option_choice(options, OPT_FEATURE_ROWS) == GNN_ROWS_F32;
     return sums && plain && option_int(options, OPT_LAYERS) == 2 &&
            2 * facts->answers <= option_int(options, OPT_HIDDEN) && option_choice(options, OPT_LOSS) == LOSS_XENT &&
-           option_text(options, OPT_INIT_WEIGHTS)[0] == '\0';
+           option_text(options, OPT_INIT_WEIGHTS)[0] == '\0' && !gnn_links_asked(options);
 }
 
-/* A linear model by least squares of features that are no narrower than the hidden layer is as good as some epochs of
- * training, and of few rows as all of them, so a network begins as one (docs/recipes.md). */
+/* Training vertices are fewer than half of the features: networks learn more of these than a linear model does. */
+static bool has_scarce_rows(const gnn_facts *facts)
+{
+    return 2 * facts->training < facts->features;
+}
+
+/* Returns true if a linear model by least squares is a good beginning. A graph of few labels wants very many features
+ * for it, of few rows sage wants some that are not scarce, and of many rows features are to be no fewer than hidden
+ * columns (docs/recipes.md). */
+static bool suits_linear_start(const weft_options *options, const gnn_facts *facts)
+{
+    enum { FEATURES_A_LABEL = 8 };
+    if (gnn_has_few_labels(facts)) {
+        return facts->features >= FEATURES_A_LABEL * facts->training;
+    }
+    if (has_many_rows(facts)) {
+        return facts->features >= option_int(options, OPT_HIDDEN);
+    }
+    return gnn_kind_asked(options) != GNN_SAGE || !has_scarce_rows(facts);
+}
+
+/* Such a network begins as the linear model. [out] starts */
 static weft_status decide_linear_start(weft_options *options, const gnn_facts *facts, bool *starts)
 {
     *starts = false;
-    if (!may_start_linear(options, facts) || facts->features < option_int(options, OPT_HIDDEN)) {
+    if (!suits_linear_start(options, facts) || !may_start_linear(options, facts)) {
         return WEFT_OK;
     }
     WEFT_TRY(decide_unless_set(options, OPT_WEIGHT_INIT, "linear"));
     *starts = option_choice(options, OPT_WEIGHT_INIT) == GNN_INIT_LINEAR;
     if (*starts) {
-        log_info("recipe fast: first weights linear (features are no fewer than hidden columns)");
+        log_info("recipe fast: first weights linear (%.2g training vertices for each feature)",
+                 (double)facts->training / (double)facts->features);
     }
     return WEFT_OK;
+}
+
+/* Returns why second order gives way, or NULL. All of it was measured (docs/recipes.md). */
+static const char *ends_higher_with_adam(const weft_options *options, const gnn_facts *facts, bool starts)
+{
+    const bool between = !has_scarce_rows(facts) && !has_many_rows(facts);
+    if (starts && (gnn_has_few_labels(facts) || between)) {
+        return "short steps of Adam keep the linear start";
+    }
+    if (gnn_has_few_labels(facts)) {
+        return "few labels end higher with Adam";
+    }
+    if (is_gin(options) && !has_many_rows(facts)) {
+        return "gin ends higher with Adam where training vertices are fewer than two for each feature";
+    }
+    return gnn_kind_asked(options) == GNN_SAGE && has_scarce_rows(facts)
+               ? "sage ends higher with Adam where training vertices are fewer than half of the features"
+               : NULL;
+}
+
+/* Second order gives way to Adam, in half of the epochs of other recipes; sums of gin need them all. A third of the
+ * usual rate keeps what a linear start knows, and few labels of classes are as good, and sooner, at twice of it. */
+static weft_status give_way(weft_options *options, const gnn_facts *facts, bool starts, const char *reason)
+{
+    const char *epochs = is_gin(options) ? "200" : "100";
+    const bool adam = !option_is_set(options, OPT_OPTIMIZER) || option_choice(options, OPT_OPTIMIZER) == OPTIMIZER_ADAM;
+    const bool few =
+        gnn_has_few_labels(facts) && option_choice(options, OPT_LOSS) == LOSS_XENT && !gnn_links_asked(options);
+    WEFT_TRY(option_decide(options, OPT_PRECONDITION, "none"));
+    WEFT_TRY(adam && (starts || few) ? decide_unless_set(options, OPT_LR, starts ? "0.003" : "0.02") : WEFT_OK);
+    WEFT_TRY(option_source_of(options, OPT_EPOCHS) == OPTION_RECIPE ? option_decide(options, OPT_EPOCHS, epochs)
+                                                                    : WEFT_OK);
+    log_info("recipe fast: precondition none, rate %g, %s epochs (%s)", option_real(options, OPT_LR),
+             option_text(options, OPT_EPOCHS), reason);
+    return WEFT_OK;
+}
+
+/* Means with a norm behind them bear long first steps; attention, sums, and networks without a norm do not. */
+static weft_status decide_first_steps(weft_options *options)
+{
+    const gnn_kind kind = gnn_kind_asked(options);
+    const bool bears = (kind == GNN_SAGE || kind == GNN_GCN) && strcmp(option_text(options, OPT_NORM), "none") != 0;
+    return bears ? decide_unless_set(options, OPT_PRECONDITION_FIRST, "10") : WEFT_OK;
 }
 
 /* Short steps do not lose where a linear start has brought the network. */
@@ -182,11 +215,9 @@ static weft_status decide_spare_rows(weft_options *options, bool free, bool star
 }
 
 /* Fast, of two training vertices or more for each feature. */
-static weft_status decide_fast_of_many(weft_options *options, const gnn_facts *facts)
+static weft_status decide_fast_of_many(weft_options *options, const gnn_facts *facts, bool starts)
 {
     const bool named = option_source_of(options, OPT_PRECONDITION) != OPTION_RECIPE;
-    bool starts = false;
-    WEFT_TRY(decide_linear_start(options, facts, &starts));
     if (has_rows_to_spare(facts)) {
         return decide_spare_rows(options, !named, starts);
     }
@@ -202,18 +233,19 @@ static weft_status decide_fast(weft_options *options, const gnn_facts *facts)
 {
     const second_kind kind = option_choice(options, OPT_PRECONDITION);
     const bool few = gnn_has_few_labels(facts), turns = kind == SECOND_INPUT || kind == SECOND_KFAC;
-    const char *way = ends_higher_with_adam(options, facts);
+    const bool free = option_source_of(options, OPT_PRECONDITION) == OPTION_RECIPE;
     bool starts = false;
-    if (option_source_of(options, OPT_PRECONDITION) == OPTION_RECIPE && way != NULL) {
-        return give_way(options, way);
+    WEFT_TRY(free || (turns && !few) ? decide_linear_start(options, facts, &starts) : WEFT_OK);
+    const char *way = ends_higher_with_adam(options, facts, starts);
+    if (free && way != NULL) {
+        return give_way(options, facts, starts, way);
     }
     if (turns && !few && has_many_rows(facts)) {
-        return decide_fast_of_many(options, facts);
+        return decide_fast_of_many(options, facts, starts);
     }
     if (!turns) {
         return WEFT_OK;
     }
-    WEFT_TRY(few ? WEFT_OK : decide_linear_start(options, facts, &starts));
     WEFT_TRY(few      ? decide_unless_set(options, OPT_PRECONDITION_CLIP, "0.001")
              : starts ? decide_short_steps(options)
                       : decide_first_steps(options));
