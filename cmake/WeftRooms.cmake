@@ -72,6 +72,12 @@ function(weft_compile_options target)
       target_compile_options(${target} PRIVATE $<${host}:-Wno-pass-failed>)
     endif()
     target_link_options(${target} PRIVATE -fsanitize=${WEFT_SANITIZE})
+    get_target_property(kind ${target} TYPE)
+    if(WEFT_SANITIZE MATCHES "address" AND kind STREQUAL "EXECUTABLE")
+      # A program at a fixed place: what the sanitizers register holds half a million addresses, which the linker would write down
+      # for another place and each start would put right.
+      target_link_options(${target} PRIVATE -no-pie)
+    endif()
     if(WEFT_FUZZ)
       target_compile_options(${target} PRIVATE $<${host}:-fsanitize=fuzzer-no-link>) # the fuzzer is guided by coverage of the rooms
     endif()
@@ -83,6 +89,13 @@ function(weft_compile_options target)
     target_link_options(${target} PRIVATE -Wl,-z,relro,-z,now)
   endif()
 endfunction()
+
+# Programs of trees for tests are large and link in a third of the time by LLVM's linker, where a machine has it.
+find_program(WEFT_LLD ld.lld)
+mark_as_advanced(WEFT_LLD)
+if(WEFT_LLD AND (WEFT_SANITIZE OR CMAKE_C_COMPILER_ID MATCHES "Clang"))
+  add_link_options(-fuse-ld=lld)
+endif()
 
 function(weft_room name)
   cmake_parse_arguments(ROOM "" "DIR;EXCLUDE" "LINK" ${ARGN})

@@ -51,7 +51,7 @@ BUILD_PACKAGES=(gcc libc6-dev cmake ninja-build pkg-config python3 openmpi-bin l
 # OpenMP runtime that the program uses, and LAPACK's interface for C.
 LAPACK_PACKAGES=(libopenblas0-openmp liblapacke)
 # What the second compiler, the sanitizers, the style checks, the look at reports in a browser and jobs under Slurm need.
-TEST_PACKAGES=(clang clang-format clang-tidy libomp-dev libclang-rt-14-dev python3-numpy python3-xxhash git iproute2
+TEST_PACKAGES=(clang clang-format clang-tidy lld libomp-dev libclang-rt-14-dev python3-numpy python3-xxhash git iproute2
   chromium fonts-dejavu-core slurm-wlm munge libxgboost0)
 
 # Threads for compiling: the allowed CPUs, at most one for each 700 MB of memory.

@@ -4,6 +4,7 @@
  * with weights, in double precision on one rank and on three, and in single precision on the fast backend. One GCN has
  * AdamW, clipped gradients, the moving average of its weights, and a rate that follows the scores.
  * trees: release clang
+ * room: gnn
  */
 #include <math.h>
 #include <unistd.h>
