@@ -30,22 +30,34 @@ typedef struct starter {
     double *bias;                          /* [classes]: what answers of w0 lack at training vertices on average */
 } starter;
 
+const char *gnn_start_obstacle(const gnn_start_facts *facts)
+{
+    const bool sums = facts->kind == GNN_GCN || (facts->kind == GNN_SAGE && !facts->maxima);
+    if (!sums || facts->layers != 2 || facts->passed_by) {
+        return "it is for gcn and for sums of sage, of two layers that nothing leads past";
+    }
+    if (facts->norm != NORM_NONE && facts->norm != NORM_BATCH) {
+        return "it is for networks with batch norm or without a norm";
+    }
+    if (!facts->learns_classes || 2 * facts->outputs > facts->hidden) {
+        return "it is for classes, with two hidden columns or more for each";
+    }
+    return facts->whole ? NULL : "it is for float32, and for features in the backend's memory";
+}
+
 const char *gnn_linear_start_obstacle(const gnn_plan *plan, const train_targets *targets)
 {
     const gnn_config *c = &plan->config;
-    const bool sums = c->kind == GNN_GCN || (c->kind == GNN_SAGE && !gnn_takes_maxima(c));
-    if (!sums || plan->layers != 2 || c->jumping != GNN_JUMPING_NONE || c->head != NULL) {
-        return "it is for gcn and for sums of sage, of two layers that nothing leads past";
-    }
-    if (c->norm != NORM_NONE && c->norm != NORM_BATCH) {
-        return "it is for networks with batch norm or without a norm";
-    }
-    if (targets->loss != TRAIN_LOSS_XENT || 2 * c->outputs > c->hidden) {
-        return "it is for classes, with two hidden columns or more for each";
-    }
-    return plan->values != WEFT_DTYPE_F32 || c->streams || c->fixed_rows
-               ? "it is for float32, and for features in the backend's memory"
-               : NULL;
+    const gnn_start_facts facts = {.kind = c->kind,
+                                   .maxima = gnn_takes_maxima(c),
+                                   .layers = plan->layers,
+                                   .passed_by = c->jumping != GNN_JUMPING_NONE || c->head != NULL,
+                                   .norm = c->norm,
+                                   .learns_classes = targets->loss == TRAIN_LOSS_XENT,
+                                   .outputs = c->outputs,
+                                   .hidden = c->hidden,
+                                   .whole = plan->values == WEFT_DTYPE_F32 && !c->streams && !c->fixed_rows};
+    return gnn_start_obstacle(&facts);
 }
 
 static int halves_of(const gnn_plan *plan)

@@ -20,7 +20,21 @@
 
 #include "gnn/gnn_model.h"
 
-/* Returns why a network of this plan, trained towards these targets, cannot begin so, with the cure; NULL: it can. */
+/* What decides whether a network can begin so. */
+typedef struct gnn_start_facts {
+    gnn_kind kind;
+    bool maxima; /* of neighbours */
+    int layers;
+    bool passed_by; /* something leads past the layers, or stands behind them */
+    norm_kind norm;
+    bool learns_classes;
+    int64_t outputs, hidden;
+    bool whole; /* float32, and features in the backend's memory */
+} gnn_start_facts;
+
+/* Returns why such a network cannot begin so, NULL: it can. */
+const char *gnn_start_obstacle(const gnn_start_facts *facts);
+/* The same of a network of this plan, trained towards these targets. */
 const char *gnn_linear_start_obstacle(const gnn_plan *plan, const train_targets *targets);
 /* Bytes that it takes on the host and the backend before the first epoch; 0: the plan does not ask for it. */
 uint64_t gnn_linear_start_bytes(const gnn_plan *plan);

@@ -28,10 +28,9 @@ typedef struct weft_partition {
     const char *method; /* a name of the method table, or "file" */
     bool edge_cut;      /* every edge lies with its destination's root; true if made as such */
     int64_t vertices, edges;
-    uint16_t
-        *edge_part; /* [e] in CSR order; NULL when parts == 1, or when roots tell it (partition_options.by_roots) */
-    uint16_t *root; /* [n]; NULL when parts == 1 */
-    void *mapping;  /* set when the arrays are mapped from a file */
+    uint16_t *edge_part; /* [e] in CSR order; NULL when parts == 1, or where roots tell it (by_roots below) */
+    uint16_t *root;      /* [n]; NULL when parts == 1 */
+    void *mapping;       /* set when the arrays are mapped from a file */
 } weft_partition;
 
 /* Returns the part that aggregates edge e into vertex v. */

@@ -139,7 +139,7 @@ static void deal_row(const row_filler *filler, int64_t begin, int64_t count)
 }
 
 /* All edges of graph row v, in two groups, to the local row that begins at `begin`. Returns false if they do not ascend
- * in the graph: then neither group does. */
+ * in the graph: then neither group does. The loop has no branch, because groups follow each other at random. */
 static bool split_row(const row_filler *filler, int64_t v, int64_t begin)
 {
     const weft_graph *graph = filler->state->graph;
@@ -147,8 +147,7 @@ static bool split_row(const row_filler *filler, int64_t v, int64_t begin)
     int32_t *high = filler->id + (int64_t)omp_get_thread_num() * DEALT_MOST;
     int64_t lows = 0, highs = 0, last = -1;
     bool ascends = true;
-    for (int64_t e = graph->offset[v]; e < graph->offset[v + 1];
-         ++e) { /* no branch: groups follow each other at random */
+    for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
         const int64_t u = graph_source(graph, e);
         const int32_t id = filler->local_of[u];
         ascends &= last <= u;

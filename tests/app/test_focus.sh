@@ -113,7 +113,8 @@ plan=(plan --data planned --cheap small --expensive large --labels 300)
 ok focus "${plan[@]}"
 check plan out small-planned large-planned
 cmp out large/focus/front.csv || fail "front.csv is another"
-ok focus plan --data planned --cheap small,few --expensive large --labels 300
+ok focus plan --data planned --cheap small,few --expensive large --labels 300 --limit 5
+grep -q -- "--limit 5 .* has no effect on weft focus plan" err || fail "--limit of a plan: $(cat err)"
 grep -q few out || fail "the plan does not weigh a network of a few classes: $(cat out)"
 ok focus "${plan[@]}"
 ok "$weft" report large

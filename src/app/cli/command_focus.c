@@ -163,6 +163,28 @@ static weft_status query(model_job *job, focus_work *w)
 
 /* ---- the command ---- */
 
+static void warn_of_idle(const weft_options *o, focus_action action)
+{
+    switch (action) {
+    case FOCUS_PLAN:
+        option_warn_idle(o,
+                         OPTION_IDS(OPT_FOCUS_INDEX, OPT_FOCUS_KEPT, OPT_FOCUS_CLASS, OPT_FOCUS_LIMIT, OPT_FOCUS_TIME,
+                                    OPT_FOCUS_COUNT),
+                         "on weft focus plan, which is for all classes and makes no index");
+        break;
+    case FOCUS_INGEST:
+        option_warn_idle(o,
+                         OPTION_IDS(OPT_FOCUS_EXPENSIVE, OPT_FOCUS_CLASS, OPT_FOCUS_RECALL, OPT_FOCUS_PRECISION,
+                                    OPT_FOCUS_CONFIDENCE, OPT_FOCUS_LABELS, OPT_FOCUS_LIMIT, OPT_FOCUS_TIME,
+                                    OPT_FOCUS_COUNT),
+                         "on weft focus ingest: it is for weft focus query");
+        break;
+    default:
+        option_warn_idle(o, OPTION_IDS(OPT_FOCUS_CHEAP, OPT_FOCUS_KEPT),
+                         "on weft focus query: it is for weft focus ingest");
+    }
+}
+
 static weft_status run(model_job *job, void *self)
 {
     focus_work *w = self;
@@ -172,6 +194,7 @@ static weft_status run(model_job *job, void *self)
     }
     WEFT_CHECK(w->action < FOCUS_ACTIONS, WEFT_ERR_USAGE, "weft focus %s: it is plan, ingest or query", asked);
     WEFT_TRY(option_check_rules(job->asked));
+    warn_of_idle(job->asked, w->action);
     switch (w->action) {
     case FOCUS_PLAN:
         return focus_plan_make(&job->context, job->asked, &job->predictor, &w->plan);

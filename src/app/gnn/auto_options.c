@@ -10,6 +10,7 @@
 #include "app/setup/second_setup.h"
 #include "base/log.h"
 #include "gnn/facts.h"
+#include "gnn/linear_start.h"
 
 static bool is_recipe(const weft_options *options, const char *name)
 {
@@ -71,18 +72,26 @@ static weft_status decide_unless_set(weft_options *options, option_id id, const 
     return option_is_set(options, id) ? WEFT_OK : option_decide(options, id, text);
 }
 
-/* Returns true if a network of these options can begin as a linear model (gnn/linear_start.h). */
+static bool takes_maxima(const weft_options *options)
+{
+    return gnn_kind_asked(options) == GNN_SAGE && option_choice(options, OPT_AGGREGATOR) == GNN_SAGE_MAX;
+}
+
+/* Returns true if a network of these options can begin as a linear model. */
 static bool may_start_linear(const weft_options *options, const gnn_facts *facts)
 {
-    const gnn_kind kind = gnn_kind_asked(options);
-    const bool sums = kind == GNN_GCN || (kind == GNN_SAGE && option_choice(options, OPT_AGGREGATOR) != GNN_SAGE_MAX);
-    const bool plain = option_choice(options, OPT_JUMPING) == GNN_JUMPING_NONE &&
-                       option_choice(options, OPT_NORM) != NORM_LAYER &&
-                       option_choice(options, OPT_PRECISION) == TRAIN_PRECISION_F32 &&
-                       option_choice(options, OPT_FEATURE_ROWS) == GNN_ROWS_F32;
-    return sums && plain && option_int(options, OPT_LAYERS) == 2 &&
-           2 * facts->answers <= option_int(options, OPT_HIDDEN) && option_choice(options, OPT_LOSS) == LOSS_XENT &&
-           option_text(options, OPT_INIT_WEIGHTS)[0] == '\0' && !gnn_links_asked(options);
+    const gnn_start_facts start = {.kind = gnn_kind_asked(options),
+                                   .maxima = takes_maxima(options),
+                                   .layers = (int)option_int(options, OPT_LAYERS),
+                                   .passed_by = option_choice(options, OPT_JUMPING) != GNN_JUMPING_NONE ||
+                                                gnn_links_asked(options),
+                                   .norm = option_choice(options, OPT_NORM),
+                                   .learns_classes = option_choice(options, OPT_LOSS) == LOSS_XENT,
+                                   .outputs = facts->answers,
+                                   .hidden = option_int(options, OPT_HIDDEN),
+                                   .whole = option_choice(options, OPT_PRECISION) == TRAIN_PRECISION_F32 &&
+                                            option_choice(options, OPT_FEATURE_ROWS) == GNN_ROWS_F32};
+    return gnn_start_obstacle(&start) == NULL && option_text(options, OPT_INIT_WEIGHTS)[0] == '\0';
 }
 
 /* Training vertices are fewer than half of the features: networks learn more of these than a linear model does. */
@@ -303,11 +312,6 @@ static weft_status leave_features(weft_options *options)
     log_warn("the model does not tell how features were scaled for it: they are taken as they are; if they were not, "
              "say so with --normalize");
     return option_decide(options, OPT_NORMALIZE, "none");
-}
-
-static bool takes_maxima(const weft_options *options)
-{
-    return gnn_kind_asked(options) == GNN_SAGE && option_choice(options, OPT_AGGREGATOR) == GNN_SAGE_MAX;
 }
 
 /* Scaling is decided by now: what has a mean of 0 is nowhere 0. Maxima come before products and want features whole. */
