@@ -298,7 +298,8 @@ static void prepare_late(const train_second *s)
     late.slow.invert = invert_late;
     late.slow.turn = turn_late;
     for (int i = 0; i < LATE; ++i) {
-        late.last[i] = late.begun[i] = 0;
+        late.last[i] = 0;
+        late.begun[i] = 0;
     }
     for (int l = 0; l < s->layers; ++l) {
         const second_layer *layer = &s->layer[l];
