@@ -13,6 +13,9 @@
 /* Chosen on Cora, Citeseer and Squirrel, and tried on others (docs/recipes.md). */
 enum { STEPS = 3 };
 #define SHARPNESS 5.0
+/* Columns in front of batch norm, which undoes their length, are so many times as long as drawn ones, whatever the
+ * features' scale: an optimiser's steps depend on it. Cora, Citeseer and Squirrel have 2 to 8 times by themselves. */
+#define LENGTH 3.0
 /* Deviations below this are those of a column that says nothing. */
 #define LEAST_DEVIATION 1e-12
 
@@ -28,6 +31,8 @@ typedef struct starter {
     double *w0, *residual, *direction, *q; /* [weights]: one half behind the other */
     double *mean, *deviation;              /* [classes], one behind the other: of what was looked at last */
     double *bias;                          /* [classes]: what answers of w0 lack at training vertices on average */
+    double *spread;                        /* [classes]: deviations of the network's hidden columns */
+    bool overflows;                        /* of float32: there is no model */
 } starter;
 
 const char *gnn_start_obstacle(const gnn_start_facts *facts)
@@ -39,8 +44,11 @@ const char *gnn_start_obstacle(const gnn_start_facts *facts)
     if (facts->norm != NORM_NONE && facts->norm != NORM_BATCH) {
         return "it is for networks with batch norm or without a norm";
     }
-    if (!facts->learns_classes || 2 * facts->outputs > facts->hidden) {
-        return "it is for classes, with two hidden columns or more for each";
+    if (!facts->learns_classes) {
+        return "it is for vertices of one class each";
+    }
+    if (2 * facts->outputs > facts->hidden) {
+        return "it is for networks with two hidden columns or more for each class";
     }
     return facts->whole ? NULL : "it is for float32, and for features in the backend's memory";
 }
@@ -74,7 +82,7 @@ static int64_t host_numbers(const gnn_plan *plan)
 /* Doubles of the solver. */
 static int64_t solver_numbers(int64_t weights, int64_t classes)
 {
-    return 4 * weights + 3 * classes; /* w0 to q, mean to bias */
+    return 4 * weights + 4 * classes; /* w0 to q, mean to spread */
 }
 
 uint64_t gnn_linear_start_bytes(const gnn_plan *plan)
@@ -107,6 +115,7 @@ static weft_status create(starter *s)
     s->mean = s->q + s->weights;
     s->deviation = s->mean + s->classes;
     s->bias = s->deviation + s->classes;
+    s->spread = s->bias + s->classes;
     return WEFT_OK;
 }
 
@@ -308,6 +317,7 @@ static void step(starter *s)
         const double before = column_product(s, s->residual, s->residual, j);
         const double curvature = column_product(s, s->direction, s->q, j);
         const double rate = curvature > 0.0 ? before / curvature : 0.0;
+        s->overflows = s->overflows || !isfinite(before) || !isfinite(curvature);
         s->bias[j] -= rate * s->mean[j];
         for (int64_t i = j; i < s->weights; i += s->classes) {
             s->w0[i] += rate * s->direction[i];
@@ -332,7 +342,7 @@ static weft_status solve(starter *s)
         WEFT_TRY(gradient_of_host(s, s->q));
         step(s);
     }
-    return WEFT_OK;
+    return set_weights(s, s->w0);
 }
 
 /* ---- the network ------------------------------------------------------------------------------------------------- */
@@ -356,8 +366,24 @@ static weft_status find_moments(starter *s)
         mean[j] /= count;
         const double variance = deviation[j] / count - mean[j] * mean[j];
         deviation[j] = variance > LEAST_DEVIATION * LEAST_DEVIATION ? sqrt(variance) : 1.0;
+        s->overflows = s->overflows || !isfinite(deviation[j]);
     }
     return WEFT_OK;
+}
+
+static bool has_batch_norm(const starter *s)
+{
+    return s->model->norm[0].kind == NORM_BATCH;
+}
+
+static void find_spreads(starter *s)
+{
+    const double inputs = (double)(s->halves * s->features), hidden = (double)s->model->plan.config.hidden;
+    const double drawn = sqrt(2.0 / (inputs + hidden)); /* glorot's deviation of a weight */
+    for (int64_t j = 0; j < s->classes; ++j) {
+        const double own = sqrt(column_product(s, s->w0, s->w0, j) / inputs) / s->deviation[j];
+        s->spread[j] = has_batch_norm(s) && own > 0.0 ? LENGTH * drawn / own : 1.0;
+    }
 }
 
 typedef void edit(const starter *s, int64_t rows, int64_t cols, float *value);
@@ -385,7 +411,7 @@ static void edit_first(const starter *s, int64_t rows, int64_t cols, float *valu
     for (int64_t i = 0; i < s->weights; ++i) {
         const int64_t j = i % s->classes, row = i / s->classes;
         const int half = (int)(row / s->features);
-        const float weight = (float)(s->w0[i] / s->deviation[j]);
+        const float weight = (float)(s->w0[i] * s->spread[j] / s->deviation[j]);
         *element(s, 0, half, row % s->features, j, cols, value) = weight;
         *element(s, 0, half, row % s->features, s->classes + j, cols, value) = -weight;
     }
@@ -408,15 +434,43 @@ static void edit_zero(const starter *s, int64_t rows, int64_t cols, float *value
     memset(value, 0, (size_t)(rows * cols) * sizeof *value);
 }
 
-/* Means that batch norm takes off, and shifts that give them back. */
+/* Both columns of a class. */
+static void put_pair(const starter *s, int64_t j, double first, double second, float *value)
+{
+    value[j] = (float)first;
+    value[s->classes + j] = (float)second;
+}
+
+/* Shifts that give back the means which batch norm takes off. */
+static void edit_shifts(const starter *s, int64_t rows, int64_t cols, float *value)
+{
+    assert(rows == 1 && cols >= 2 * s->classes);
+    (void)rows;
+    (void)cols;
+    for (int64_t j = 0; j < s->classes; ++j) {
+        const double mean = s->mean[j] / s->deviation[j];
+        put_pair(s, j, mean, -mean, value);
+    }
+}
+
 static void edit_means(const starter *s, int64_t rows, int64_t cols, float *value)
 {
     assert(rows == 1 && cols >= 2 * s->classes);
     (void)rows;
     (void)cols;
     for (int64_t j = 0; j < s->classes; ++j) {
-        value[j] = (float)(s->mean[j] / s->deviation[j]);
-        value[s->classes + j] = -value[j];
+        const double mean = s->spread[j] * s->mean[j] / s->deviation[j];
+        put_pair(s, j, mean, -mean, value);
+    }
+}
+
+static void edit_variances(const starter *s, int64_t rows, int64_t cols, float *value)
+{
+    assert(rows == 1 && cols >= 2 * s->classes);
+    (void)rows;
+    (void)cols;
+    for (int64_t j = 0; j < s->classes; ++j) {
+        put_pair(s, j, s->spread[j] * s->spread[j], s->spread[j] * s->spread[j], value);
     }
 }
 
@@ -433,14 +487,14 @@ static weft_status write_network(starter *s)
 {
     const gnn_model *model = s->model;
     const train_norm *norm = &model->norm[0];
-    WEFT_TRY(set_weights(s, s->w0));
-    WEFT_TRY(find_moments(s));
+    find_spreads(s);
     WEFT_TRY(edit_block(s, model->layer[0].linear.weight, edit_first));
     WEFT_TRY(edit_block(s, model->layer[0].linear.bias, edit_zero));
     WEFT_TRY(edit_block(s, model->layer[1].linear.weight, edit_last));
-    if (norm->kind == NORM_BATCH) {
-        WEFT_TRY(edit_block(s, norm->beta, edit_means));
+    if (has_batch_norm(s)) {
+        WEFT_TRY(edit_block(s, norm->beta, edit_shifts));
         WEFT_TRY(edit_block(s, norm->running_mean, edit_means));
+        WEFT_TRY(edit_block(s, norm->running_var, edit_variances));
     }
     return edit_block(s, model->layer[1].linear.bias, edit_bias);
 }
@@ -463,6 +517,11 @@ static weft_status begin(void *self)
     WEFT_TRY_GOTO(status, status, done);
     WEFT_TRY_GOTO(gnn_aggregator_start_pass(&model->aggregator, &(gnn_halo_pass){.training = false}), status, done);
     WEFT_TRY_GOTO(solve(&s), status, done);
+    WEFT_TRY_GOTO(find_moments(&s), status, done);
+    if (s.overflows) {
+        log_warn("first weights: drawn, not linear: squares of these features leave float32; standardised ones do not");
+        goto done;
+    }
     WEFT_TRY_GOTO(comm_agree(model->comm, write_network(&s)), status, done);
     log_info("first weights: a linear model of the features, fitted in %.3f s", clock_seconds() - start);
 done:

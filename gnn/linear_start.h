@@ -8,12 +8,13 @@
  * the ridge: directions along which features vary little are not learned. A step costs two sums over neighbours and two
  * products of the width of the classes, so all of them are less than an epoch of training. The network computes S:
  *
- *     hidden column j      relu( S_1 / d),  S_1 = column j of first(X W), d = its deviation over all vertices
+ *     hidden column j      relu( S_1 / d),  S_1 = column j of first(X W), d = its deviation over all vertices; in front
+ *                          of batch norm its weights have a length that does not depend on the features' scale
  *     hidden column C + j  relu(-S_1 / d)   relu(x) - relu(-x) = x
  *     others               as they were drawn; weights behind them are 0 and train from there
  *     last layer           d times the difference of both, times SHARPNESS, which makes a label likely in softmax
  *
- * Batch norm begins with shifts and running statistics that leave these columns as they are. Sums over ranks are in
+ * Batch norm begins with shifts and running statistics that make these columns of it. Sums over ranks are in
  * float64, so P ranks begin where one begins, to rounding.
  */
 #pragma once

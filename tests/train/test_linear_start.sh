@@ -87,5 +87,5 @@ refuse() {
 }
 refuse "it is for gcn and for sums of sage" --model gat
 refuse "it is for gcn and for sums of sage" --layers 3
-refuse "it is for classes, with two hidden columns" --hidden 5
+refuse "it is for networks with two hidden columns or more for each class" --hidden 5
 refuse "it is for networks with batch norm or without" --norm layer

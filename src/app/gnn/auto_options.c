@@ -119,13 +119,14 @@ static bool suits_linear_start(const weft_options *options, const gnn_facts *fac
 static weft_status decide_linear_start(weft_options *options, const gnn_facts *facts, bool *starts)
 {
     *starts = false;
-    if (!suits_linear_start(options, facts) || !may_start_linear(options, facts)) {
+    const bool asked = option_is_set(options, OPT_WEIGHT_INIT);
+    if ((!asked && !suits_linear_start(options, facts)) || !may_start_linear(options, facts)) {
         return WEFT_OK;
     }
     WEFT_TRY(decide_unless_set(options, OPT_WEIGHT_INIT, "linear"));
     *starts = option_choice(options, OPT_WEIGHT_INIT) == GNN_INIT_LINEAR;
     if (*starts) {
-        log_info("recipe fast: first weights linear (%.2g training vertices for each feature)",
+        log_info("recipe fast: first weights linear (%.3g training vertices for each feature)",
                  (double)facts->training / (double)facts->features);
     }
     return WEFT_OK;
@@ -161,7 +162,7 @@ static weft_status give_way(weft_options *options, const gnn_facts *facts, bool 
     WEFT_TRY(adam && (starts || few) ? decide_unless_set(options, OPT_LR, starts ? "0.003" : "0.02") : WEFT_OK);
     WEFT_TRY(option_source_of(options, OPT_EPOCHS) == OPTION_RECIPE ? option_decide(options, OPT_EPOCHS, epochs)
                                                                     : WEFT_OK);
-    log_info("recipe fast: precondition none, rate %g, %s epochs (%s)", option_real(options, OPT_LR),
+    log_info("recipe fast: precondition none, --lr %s, %s epochs (%s)", option_text(options, OPT_LR),
              option_text(options, OPT_EPOCHS), reason);
     return WEFT_OK;
 }

@@ -167,13 +167,11 @@ static void gnn_unbuild(workload *work)
  * fixed figures choose what measured ones choose there. */
 static bool gnn_needs_links(const workload *work)
 {
-    enum { LARGE_EDGES = 1 << 24 };
     const gnn_job *job = work->self;
     const weft_options *o = work->context->options;
-    return job->predicts_links || job->data.graph.edges < LARGE_EDGES ||
-           comm_get_layout(work->context->comm)->nodes > 1 || option_choice(o, OPT_SYNC) != SYNC_ALLREDUCE ||
-           option_choice(o, OPT_PRECONDITION) != SECOND_NONE || option_text(o, OPT_COMM_MODEL)[0] != '\0' ||
-           option_choice(o, OPT_CALIBRATE) == CALIBRATE_ALWAYS;
+    return job->predicts_links || !graph_data_is_large(&job->data) || comm_get_layout(work->context->comm)->nodes > 1 ||
+           option_choice(o, OPT_SYNC) != SYNC_ALLREDUCE || option_choice(o, OPT_PRECONDITION) != SECOND_NONE ||
+           option_text(o, OPT_COMM_MODEL)[0] != '\0' || option_choice(o, OPT_CALIBRATE) == CALIBRATE_ALWAYS;
 }
 
 static bool gnn_needs_other_data(const workload *work, option_id id)

@@ -299,6 +299,9 @@ weft_status run_dir_write_epoch(run_dir *dir, const train_epoch *epoch)
         json_real(&json, "eval_s", epoch->eval_s);
     }
     json_real(&json, "epoch_s", epoch->epoch_s);
+    if (epoch->begin_s > 0.0) {
+        json_real(&json, "begin_s", epoch->begin_s);
+    }
     json_real(&json, "lr", epoch->lr);
     if (epoch->preconditioned) {
         const precondition_figures *p = &epoch->precondition;

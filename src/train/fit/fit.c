@@ -155,7 +155,7 @@ static weft_status one_epoch(fit_run *fit, uint64_t seed, train_epoch *record)
     if (whole) {
         train_times_add(&fit->times, record->epoch_s);
     }
-    record->epoch_s += fit->begin_s;
+    record->begin_s = fit->begin_s;
     fit->begin_s = 0.0;
     if (is_evaluated(fit, record->epoch)) {
         WEFT_TRY(evaluate(fit, seed, record));

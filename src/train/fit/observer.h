@@ -31,7 +31,8 @@ typedef struct train_epoch {
     double lr;           /* learning rate of the last step */
     bool evaluated;
     double score[TRAIN_SPLITS]; /* train, valid, test after the update */
-    double epoch_s; /* seconds of the training steps of this start; a run's first has those of its beginning too */
+    double epoch_s;             /* seconds of the training steps of this start */
+    double begin_s;             /* of a run's first epoch: seconds that its beginning took before */
     double eval_s;
     uint64_t comm_bytes;   /* this rank sent in the epoch, evaluation included */
     train_traffic traffic; /* comm_bytes by lane */

@@ -469,13 +469,20 @@ static weft_status load_cut(const app_context *context, graph_data *data, bool *
     return WEFT_OK;
 }
 
-/* For the next job, by the second one of this partition: a job that is alone does not wait for files that nobody reads.
- * A part that cannot be kept, or is damaged by a power failure, is cut again. */
+bool graph_data_is_large(const graph_data *data)
+{
+    enum { LARGE_EDGES = 1 << 24 };
+    return data->graph.edges >= LARGE_EDGES;
+}
+
+/* For the next job; of a large graph by the second one of this partition: a job that is alone does not wait for files
+ * that nobody reads. A part that cannot be kept, or is damaged by a power failure, is cut again. */
 static void keep_cut(const app_context *context, const graph_data *data)
 {
     const partition_options options = graph_data_partition_options(context, data, comm_size(context->comm));
     char folder[FILE_PATH_MAX];
-    bool stored = data->partition_was_stored && options.parts > 1 && !graph_data_is_generated(context) &&
+    const bool soon = data->partition_was_stored || !graph_data_is_large(data);
+    bool stored = soon && options.parts > 1 && !graph_data_is_generated(context) &&
                   partition_folder(data->store, &options, folder) == WEFT_OK && access(folder, W_OK) == 0;
     const bool before = file_sync_later(true);
     if (stored && part_save(data->store, &data->graph, &options, &data->part, data->reordered) != WEFT_OK) {

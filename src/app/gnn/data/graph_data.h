@@ -23,6 +23,8 @@ typedef struct graph_data {
 /* --data names a graph to be generated: the same answer on every rank. data->temporary is true on the one that removes
  * its store again. */
 bool graph_data_is_generated(const app_context *context);
+/* A graph so large that what takes long at the start of a first job is left out or to a later one. */
+bool graph_data_is_large(const graph_data *data);
 /* Open or generate the graph. `folder` takes what is generated and is made if need be. Collective. */
 weft_status graph_data_open(const app_context *context, const char *folder, graph_data *data);
 /* What the options, and data->share, say of dividing the graph into so many parts. */
