@@ -13,9 +13,6 @@
 /* Chosen on Cora, Citeseer and Squirrel, and tried on others (docs/recipes.md). */
 enum { STEPS = 3 };
 #define SHARPNESS 5.0
-/* Columns in front of batch norm, which undoes their length, are so many times as long as drawn ones, whatever the
- * features' scale: an optimiser's steps depend on it. Cora, Citeseer and Squirrel have 2 to 8 times by themselves. */
-#define LENGTH 3.0
 /* Deviations below this are those of a column that says nothing. */
 #define LEAST_DEVIATION 1e-12
 
@@ -376,13 +373,15 @@ static bool has_batch_norm(const starter *s)
     return s->model->norm[0].kind == NORM_BATCH;
 }
 
+/* Batch norm undoes the length of columns in front of it, but an optimiser's steps depend on it. So they are as long as
+ * drawn ones, whatever the features' scale, and half as long where weights for a vertex and its neighbours add up. */
 static void find_spreads(starter *s)
 {
     const double inputs = (double)(s->halves * s->features), hidden = (double)s->model->plan.config.hidden;
     const double drawn = sqrt(2.0 / (inputs + hidden)); /* glorot's deviation of a weight */
     for (int64_t j = 0; j < s->classes; ++j) {
         const double own = sqrt(column_product(s, s->w0, s->w0, j) / inputs) / s->deviation[j];
-        s->spread[j] = has_batch_norm(s) && own > 0.0 ? LENGTH * drawn / own : 1.0;
+        s->spread[j] = has_batch_norm(s) && own > 0.0 ? drawn / (own * (double)s->halves) : 1.0;
     }
 }
 

@@ -4,7 +4,7 @@
  * dense rows, a star, duplicates, unsorted columns, more columns than rows, enough columns to cross blocks, clusters,
  * the last one cut off by the end.
  *
- * trees: release clang
+ * trees: release
  */
 #include <math.h>
 

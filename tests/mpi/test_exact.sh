@@ -1,5 +1,5 @@
 #!/bin/bash
-# P ranks train as one does: losses of 20 epochs (50 of sage) with dropout within 1e-4 relative, final test accuracy within one
+# P ranks train as one does: losses of 20 epochs (30 of sage) with dropout within 1e-4 relative, final test accuracy within one
 # vertex, for every partitioner and model; with bf16 within 2e-2, of one rank and of float32.
 # needs: mpirun
 # timeout: 900
@@ -48,8 +48,8 @@ compare() {
 }
 
 for model in sage gcn; do
-    epochs=20 # rounding grows with epochs: sage goes on to 50
-    [ "$model" = gcn ] || epochs=50
+    epochs=20 # rounding grows with epochs: sage goes on to 30
+    [ "$model" = gcn ] || epochs=30
     run "$model-1" 1 random "$model"
     # Every method on every number of ranks, half of them with sage and half with gcn: what the models do differently depends on
     # neither.
