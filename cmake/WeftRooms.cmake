@@ -74,8 +74,8 @@ function(weft_compile_options target)
     target_link_options(${target} PRIVATE -fsanitize=${WEFT_SANITIZE})
     get_target_property(kind ${target} TYPE)
     if(WEFT_SANITIZE MATCHES "address" AND kind STREQUAL "EXECUTABLE")
-      # A program at a fixed place: what the sanitizers register holds half a million addresses, which the linker would write down
-      # for another place and each start would put right.
+      # A program at a fixed place: what the sanitizers register holds half a million addresses, which the linker would
+      # write down for another place and each start would put right.
       target_link_options(${target} PRIVATE -no-pie)
     endif()
     if(WEFT_FUZZ)

@@ -33,9 +33,9 @@ typedef struct gnn_start_facts {
     bool whole; /* float32, and features in the backend's memory */
 } gnn_start_facts;
 
-/* Returns why such a network cannot begin so, NULL: it can. */
+/* Returns why a network of these facts cannot begin so, NULL: it can. */
 const char *gnn_start_obstacle(const gnn_start_facts *facts);
-/* The same of a network of this plan, trained towards these targets. */
+/* Returns why a network of this plan, trained towards these targets, cannot begin so, NULL: it can. */
 const char *gnn_linear_start_obstacle(const gnn_plan *plan, const train_targets *targets);
 /* Bytes that it takes on the host and the backend before the first epoch; 0: the plan does not ask for it. */
 uint64_t gnn_linear_start_bytes(const gnn_plan *plan);
