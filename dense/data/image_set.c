@@ -278,17 +278,20 @@ static weft_status decode(const image_set *set, int64_t number, uint8_t *pixels)
         }
         memset(pixels, GREY, (size_t)image_set_bytes(set));
     }
-    image_cache_put(store->cache, number, pixels, !grey);
+    if (store->cache != NULL) {
+        image_cache_put(store->cache, number, pixels, !grey);
+    }
     return WEFT_OK;
 }
 
 static weft_status make(const image_set *set, int64_t number, uint8_t *pixels, image_level *level)
 {
     image_store *store = set->store;
-    *level = store->cache != NULL ? image_cache_take(store->cache, number, pixels) : IMAGE_FROM_MEMORY;
-    if (store->cache == NULL) {
+    if (store->stored && store->cache == NULL) {
+        *level = IMAGE_FROM_MEMORY;
         return store->make(store->self, number, pixels);
     }
+    *level = store->cache != NULL ? image_cache_take(store->cache, number, pixels) : IMAGE_FROM_SOURCE;
     return *level == IMAGE_FROM_SOURCE ? decode(set, number, pixels) : WEFT_OK;
 }
 
@@ -327,8 +330,10 @@ static weft_status fill_cache(const image_set *set, int threads)
 
 /*
  * A set is kept by its node, but for one that needs no copy: stored samples that are mapped, or are unpacked on the
- * only rank of their node, or where there is no room for those of all ranks and the node's beside each other. [out]
- * store->kept: now of the node that keeps most. Collective.
+ * only rank of their node, or where there is no room for those of all ranks and the node's beside each other; and
+ * decoded samples that are read once, because touching memory for them costs more than it saves. A packed archive is
+ * kept by every rank until the node keeps its samples, so these are kept all the same. [out] store->kept: now of the
+ * node that keeps most. Collective.
  */
 static weft_status wants_cache(weft_comm *comm, const image_options *options, const image_set *set, bool *wanted)
 {
@@ -337,7 +342,8 @@ static weft_status wants_cache(weft_comm *comm, const image_options *options, co
     WEFT_TRY(comm_allreduce(comm, most, 2, WEFT_DTYPE_I64, COMM_MAX));
     store->kept = (uint64_t)most[0];
     const uint64_t copy = image_cache_bytes(first_of(store, TRAIN_SPLITS), (size_t)image_set_bytes(set), (int)most[1]);
-    *wanted = !store->stored || (most[0] > 0 && most[1] > 1 && options->memory >= store->kept + copy);
+    const bool again = !options->once || options->cache_folder != NULL || most[0] > 0;
+    *wanted = store->stored ? most[0] > 0 && most[1] > 1 && options->memory >= store->kept + copy : again;
     return WEFT_OK;
 }
 

@@ -17,7 +17,8 @@
  * A folder that holds one of these two levels further down stands for it (image_inner.c).
  *
  * All samples have one size. IDX and CIFAR files are mapped, or unpacked, which a node keeps once; images of folders
- * and tars, and made ones, are decoded when they are first asked for and kept once a node, as many as fit `memory`.
+ * and tars, and made ones, are decoded when they are first asked for and kept once a node, as many as fit `memory`; a
+ * set that is read once (image_options.once) keeps none.
  * Files are wrong until checked: what they say about sizes decides no allocation, and errors name file, record, value,
  * limit and cure.
  */
@@ -60,7 +61,10 @@ typedef struct image_options {
     int paths;
     bool trained;         /* for a trained model: training images may be missing, and need not be of every class */
     bool scores_training; /* for a trained model: evaluations go over training images, too */
-    int64_t valid;        /* training images set apart for validation where the data have none; drawn by `seed` */
+    /* Samples will be read about once: decoded ones are not kept in memory, unless cache_folder names a folder or the
+     * archive is packed. */
+    bool once;
+    int64_t valid; /* training images set apart for validation where the data have none; drawn by `seed` */
     uint64_t seed;
     uint64_t memory;          /* most bytes of pixels to hold on a node; 0: half of what it has */
     const char *memory_flag;  /* the option that bounds memory, for messages; NULL: --cache-memory */

@@ -27,16 +27,21 @@ enum {
     BLOCK = TAR_BLOCK,
     WORDS_MAX = 1 << 16, /* of a long name, or a pax header */
     SKIP_BYTES = 1 << 16,
-    AFTER_MAX = 1 << 28, /* bytes behind the end of an archive, which is filled up with some zeros */
-    NOT_HELD = -1        /* offset of a packed file that is no image by its first bytes */
+    WINDOW_BYTES = 1 << 16, /* read at once of a plain archive of small files, */
+    WINDOW_LEAST = 1 << 12, /* and of one whose next header stands far behind */
+    AFTER_MAX = 1 << 28,    /* bytes behind the end of an archive, which is filled up with some zeros */
+    NOT_HELD = -1           /* offset of a packed file that is no image by its first bytes */
 };
 
 typedef struct tar_file {
     char path[FILE_PATH_MAX];
     text_stream *stream;
     bool plain;
-    bool loose;    /* files need no folder */
-    int64_t at;    /* byte of the unpacked archive */
+    bool loose;      /* files need no folder */
+    int64_t at;      /* byte of the unpacked archive */
+    uint8_t *window; /* [WINDOW_BYTES] of a plain archive: its bytes from window_at on */
+    int64_t window_at;
+    size_t window_bytes;
     uint8_t *held; /* images of a packed one, one after the other */
     size_t used, capacity;
     int64_t changed;       /* image_place */
@@ -74,13 +79,30 @@ static weft_status fail_short(const tar_file *t)
                      (long long)t->at);
 }
 
+/* Bytes of a plain archive at t->at, through the window: headers of small files stand close together, and a call of the
+ * system for each takes most of the time that opening the archive does. */
+static weft_status read_plain(tar_file *t, void *out, size_t bytes, size_t *got)
+{
+    const int64_t end = t->window_at + (int64_t)t->window_bytes;
+    if (t->at < t->window_at || t->at >= end) {
+        const bool near = t->at >= end && t->at - end < WINDOW_BYTES;
+        t->window_at = t->at;
+        WEFT_TRY(text_stream_read_at(t->stream, t->at, (char *)t->window, near ? WINDOW_BYTES : WINDOW_LEAST,
+                                     &t->window_bytes));
+    }
+    const size_t from = (size_t)(t->at - t->window_at), held = t->window_bytes - from;
+    *got = bytes < held ? bytes : held;
+    memcpy(out, t->window + from, *got);
+    return WEFT_OK;
+}
+
 /* Fewer than `bytes` only where the archive ends. */
 static weft_status read_some(tar_file *t, void *out, size_t bytes, size_t *read)
 {
     *read = 0;
     for (size_t got = 1; *read < bytes && got > 0; *read += got, t->at += (int64_t)got) {
         char *to = (char *)out + *read;
-        WEFT_TRY(t->plain ? text_stream_read_at(t->stream, t->at, to, bytes - *read, &got)
+        WEFT_TRY(t->plain ? read_plain(t, to, bytes - *read, &got)
                           : text_stream_read(t->stream, to, bytes - *read, &got));
     }
     return WEFT_OK;
@@ -403,7 +425,7 @@ static void close_tar(void *self)
         return;
     }
     text_stream_close(t->stream);
-    WEFT_FREE_ALL(t->held, t->words, t);
+    WEFT_FREE_ALL(t->held, t->words, t->window, t);
 }
 
 static weft_status list_files(const char *path, const image_options *options, tar_file *t, image_files *files)
@@ -417,6 +439,7 @@ static weft_status list_files(const char *path, const image_options *options, ta
     WEFT_TRY(WEFT_NEW(&t->words, WORDS_MAX + 1, WEFT_MEM_GENERAL));
     WEFT_TRY(text_stream_open(path, &t->stream));
     t->plain = text_stream_plain(t->stream);
+    WEFT_TRY(t->plain ? WEFT_NEW(&t->window, WINDOW_BYTES, WEFT_MEM_GENERAL) : WEFT_OK);
     t->loose = options->motion;
     t->most = options->memory;
     t->most_flag = image_memory_flag(options);

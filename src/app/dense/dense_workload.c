@@ -153,6 +153,7 @@ static weft_status dense_open(workload *work, const char *folder)
                              .path = work->path,
                              .paths = work->paths,
                              .trained = work->trained,
+                             .once = work->trained,
                              .scores_training = work->scores_training,
                              .valid = option_int(o, OPT_VALID_IMAGES),
                              .seed = (uint64_t)option_int(o, OPT_SEED),
