@@ -38,7 +38,8 @@ weft_status image_files_create(image_layout layout, image_files **files)
 
 static void free_bench(image_bench *bench)
 {
-    WEFT_FREE_ALL(bench->encoded, bench->scratch.data, bench);
+    image_scratch_free(&bench->scratch);
+    WEFT_FREE_ALL(bench->encoded, bench);
 }
 
 void image_files_destroy(image_files *files)

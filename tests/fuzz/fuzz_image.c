@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                          {.height = 40, .width = 3, .channels = 1},
                                          {.height = 1, .width = 1, .channels = 3}};
     uint8_t pixels[WANTED_MAX * WANTED_MAX * 3];
-    image_scratch scratch = {.data = NULL};
+    image_scratch scratch = {.bytes = 0};
     image_shape is;
     /* Larger ones are read, but would take most of the time. */
     if (image_look("fuzz", data, size, &is) == WEFT_OK && is.height * is.width <= PIXELS_MAX) {
@@ -26,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             (void)image_decode("fuzz", data, size, &wanted[i], &scratch, pixels);
         }
     }
-    weft_free(scratch.data);
+    image_scratch_free(&scratch);
     fuzz_check_memory(STATED_LIMIT);
     return 0;
 }

@@ -8,7 +8,12 @@
 #include "io/foreign_kind.h"
 
 static const image_codec *const codecs[] = {&image_jpeg, &image_png};
-enum { CODECS = sizeof codecs / sizeof codecs[0] };
+enum {
+    CODECS = sizeof codecs / sizeof codecs[0],
+    /* Byte of an aligned block at which images are decoded. libjpeg-turbo stores rows at multiples of 32 past the
+     * cache, and waits for the memory after each, while small images are read again at once. */
+    CACHED_AT = 16
+};
 
 const char image_unknown[] = "neither a JPEG nor a PNG file";
 
@@ -44,12 +49,17 @@ weft_status image_scratch_grow(image_scratch *scratch, size_t bytes)
     if (bytes <= scratch->bytes) {
         return WEFT_OK;
     }
-    weft_free(scratch->data);
-    scratch->bytes = 0;
-    scratch->data = NULL;
-    WEFT_TRY(WEFT_NEW(&scratch->data, bytes, WEFT_MEM_WORKSPACE));
+    image_scratch_free(scratch);
+    WEFT_TRY(WEFT_NEW(&scratch->memory, bytes + CACHED_AT, WEFT_MEM_WORKSPACE));
+    scratch->data = scratch->memory + CACHED_AT;
     scratch->bytes = bytes;
     return WEFT_OK;
+}
+
+void image_scratch_free(image_scratch *scratch)
+{
+    weft_free(scratch->memory);
+    *scratch = (image_scratch){.bytes = 0};
 }
 
 weft_status image_check_size(const char *name, size_t bytes, int64_t height, int64_t width, int64_t most_per_byte)

@@ -27,9 +27,10 @@ typedef struct image_shape {
     int64_t height, width, channels;
 } image_shape;
 
-/* Memory that decoding needs and keeps from image to image; zero at first, free with weft_free(data). */
+/* Memory that decoding needs and keeps from image to image; zero at first, free with image_scratch_free. */
 typedef struct image_scratch {
-    uint8_t *data;
+    uint8_t *memory;
+    uint8_t *data; /* [bytes] in memory */
     size_t bytes;
 } image_scratch;
 
@@ -81,6 +82,7 @@ extern const image_codec image_png;
 
 /* At least so many bytes. */
 weft_status image_scratch_grow(image_scratch *scratch, size_t bytes);
+void image_scratch_free(image_scratch *scratch);
 
 /* most_per_byte: pixels that a byte of such a file can hold. */
 weft_status image_check_size(const char *name, size_t bytes, int64_t height, int64_t width, int64_t most_per_byte);

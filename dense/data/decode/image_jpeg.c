@@ -17,6 +17,7 @@
 enum {
     PIXELS_PER_BYTE = 512, /* a block of 64 pixels takes a bit at least */
     SCANS_MAX = 64,
+    ROWS = 8, /* handed out for pixels at a time */
     CMYK = 4
 };
 
@@ -88,8 +89,13 @@ static void read_rows(jpeg_file *file)
 {
     const size_t row_bytes = (size_t)file->info.output_width * (size_t)file->info.output_components;
     while (file->info.output_scanline < file->info.output_height) {
-        JSAMPROW row = file->rows + file->info.output_scanline * row_bytes;
-        (void)jpeg_read_scanlines(&file->info, &row, 1);
+        JSAMPROW row[ROWS];
+        const JDIMENSION first = file->info.output_scanline, left = file->info.output_height - first;
+        const JDIMENSION rows = left < ROWS ? left : ROWS;
+        for (JDIMENSION i = 0; i < rows; ++i) {
+            row[i] = file->rows + (first + i) * row_bytes;
+        }
+        (void)jpeg_read_scanlines(&file->info, row, rows);
     }
     (void)jpeg_finish_decompress(&file->info);
 }

@@ -16,9 +16,10 @@ typedef struct place {
     bool flip;
 } place;
 
-/* value * scale + shift */
+/* value * scale + shift, of RUN values of a row of pixels: a multiple of each number of channels, and of a vector. */
+enum { RUN = 48 };
 typedef struct normaliser {
-    float scale[AUGMENT_CHANNELS_MAX], shift[AUGMENT_CHANNELS_MAX];
+    float scale[RUN], shift[RUN];
 } normaliser;
 
 weft_status augment_check(const augment *a)
@@ -97,7 +98,24 @@ static normaliser normaliser_of(const augment *a)
         n.scale[c] = 1.0f / (255.0f * a->deviation[c]);
         n.shift[c] = -a->mean[c] / a->deviation[c];
     }
+    for (int64_t k = a->channels; k < RUN; ++k) {
+        n.scale[k] = n.scale[k - a->channels];
+        n.shift[k] = n.shift[k - a->channels];
+    }
     return n;
+}
+
+static void normalise(const normaliser *n, const uint8_t *restrict from, int64_t values, float *restrict out)
+{
+    for (; values >= RUN; values -= RUN, from += RUN, out += RUN) {
+#pragma omp simd
+        for (int64_t k = 0; k < RUN; ++k) {
+            out[k] = (float)from[k] * n->scale[k] + n->shift[k];
+        }
+    }
+    for (int64_t k = 0; k < values; ++k) {
+        out[k] = (float)from[k] * n->scale[k] + n->shift[k];
+    }
 }
 
 static void copy_part(const augment *a, const place *p, const uint8_t *pixels, float *out)
@@ -106,6 +124,12 @@ static void copy_part(const augment *a, const place *p, const uint8_t *pixels, f
     const int64_t channels = a->channels;
     for (int64_t y = 0; y < a->crop_height; ++y) {
         const int64_t from_y = p->top + y;
+        const bool whole = from_y >= 0 && from_y < a->height && p->left >= 0 && p->left + a->crop_width <= a->width;
+        if (whole && !p->flip) {
+            normalise(&n, pixels + (from_y * a->width + p->left) * channels, a->crop_width * channels, out);
+            out += a->crop_width * channels;
+            continue;
+        }
         for (int64_t x = 0; x < a->crop_width; ++x, out += channels) {
             const int64_t from_x = p->left + (p->flip ? a->crop_width - 1 - x : x);
             const bool inside = from_y >= 0 && from_y < a->height && from_x >= 0 && from_x < a->width;

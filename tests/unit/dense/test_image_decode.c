@@ -284,7 +284,7 @@ static void test_absurd_sizes_are_refused(void **state)
 static int free_scratch(void **state)
 {
     (void)state;
-    weft_free(scratch.data);
+    image_scratch_free(&scratch);
     return weft_mem_usage_total().current_bytes == 0 ? 0 : -1;
 }
 
