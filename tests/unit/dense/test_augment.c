@@ -43,11 +43,17 @@ static void test_values_are_normalised(void **state)
         a.mean[c] = 0.25f * (float)(c + 1);
         a.deviation[c] = 0.5f / (float)(c + 1);
     }
-    ASSERT_OK(augment_check(&a));
-    augment_plain(&a, image, out);
-    for (int i = 0; i < PIXELS * CHANNELS; ++i) {
-        const int c = i % CHANNELS;
-        ASSERT_NEAR(out[i], (image[i] / 255.0 - 0.25 * (c + 1)) / (0.5 / (c + 1)), 1e-5);
+    /* The same numbers as one long row. */
+    for (int rows = HEIGHT; rows >= 1; rows -= HEIGHT - 1) {
+        a.height = a.crop_height = rows;
+        a.width = a.crop_width = PIXELS / rows;
+        memset(out, 0, sizeof out);
+        ASSERT_OK(augment_check(&a));
+        augment_plain(&a, image, out);
+        for (int i = 0; i < PIXELS * CHANNELS; ++i) {
+            const int c = i % CHANNELS;
+            ASSERT_NEAR(out[i], (image[i] / 255.0 - 0.25 * (c + 1)) / (0.5 / (c + 1)), 1e-5);
+        }
     }
 }
 

@@ -224,6 +224,22 @@ static uint64_t bytes_taken(cache_case c)
     return c.opened.source_bytes;
 }
 
+/* Whoever reads samples once keeps none: each pass decodes all of them. */
+static void test_samples_that_are_read_once_are_not_kept(void **state)
+{
+    put_images(*state, 0);
+    for (int ranks = 1; ranks <= 2; ++ranks) {
+        cache_case c = {.path = *state, .ranks = ranks, .passes = 2, .options.once = true};
+        ASSERT_OK(run_case(&c));
+        check_use(&c.use[0], 0, 0, SAMPLES);
+        check_use(&c.use[1], 0, 0, SAMPLES);
+        const uint64_t once = bytes_taken((cache_case){.path = *state, .ranks = ranks, .options.once = true});
+        const uint64_t kept = bytes_taken((cache_case){.path = *state, .ranks = ranks});
+        assert_true(once < kept);
+    }
+    assert_int_equal(weft_mem_usage_total().current_bytes, 0);
+}
+
 static void test_memory_is_bounded(void **state)
 {
     put_images(*state, 0);
@@ -482,6 +498,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_files_are_looked_at_by_their_heads, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_an_image_is_decoded_once_a_node, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_samples_that_are_read_once_are_not_kept, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_memory_is_bounded, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_later_jobs_read_the_disk, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_the_disk_is_bounded, folder_setup, folder_teardown),

@@ -230,6 +230,29 @@ static void test_tars_of_many_names(void **state)
     assert_int_equal(weft_mem_usage_total().current_bytes, 0);
 }
 
+/* Headers of a plain archive stand within what was read with the last one, across its end, or far behind. */
+static void test_tars_whose_headers_stand_apart(void **state)
+{
+    static const size_t gap[] = {0, 1500, 3000, 62000, 65024, 66000, 140000, 100, 2048};
+    enum { GAPS = sizeof gap / sizeof gap[0] };
+    static const uint8_t between[140000];
+    char name[64];
+    tar.bytes = 0;
+    for (int i = 0; i < GAPS; ++i) {
+        tar_add(&tar, "notes.txt", '0', between, gap[i]);
+        make_file(i, SIDE);
+        snprintf(name, sizeof name, "train/ant/%d.png", i);
+        tar_add(&tar, name, '0', file.data, file.bytes);
+    }
+    tar_end(&tar);
+    put_file(in_folder(state, "it.tar"), tar.data, tar.bytes);
+    ASSERT_OK(open_set(in_folder(state, "it.tar"), &plain, 1, &c));
+    assert_int_equal(c.count[IMAGE_TRAIN], GAPS);
+    for (int i = 0; i < GAPS; ++i) {
+        check_train(i, 0, i);
+    }
+}
+
 static void test_damaged_tars_are_refused(void **state)
 {
     make_tar();
@@ -297,6 +320,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_tars_without_a_magic_word, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_tars_with_links_and_names_twice, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_tars_of_many_names, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_tars_whose_headers_stand_apart, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_damaged_tars_are_refused, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_tars_of_classes_alone, folder_setup, folder_teardown),
     };
