@@ -269,14 +269,14 @@ static weft_status stand_on(skew_guard *g, int64_t rung)
                    : sync_tune(g->replica->sync, g->knob, g->setting[rung]);
 }
 
-/* What topk keeps back comes about 1 / density steps later, old rows as many epochs as they wait: a model that gains
- * accuracy lies behind by what it gains in that time. Returns the gain a check by which that stays within the bound on
- * the rung after this one; 0: replicas differ, and their scores tell. */
+/* What topk keeps back comes about 1 / density steps later: a model that gains accuracy lies behind by what it gains
+ * in as many. Returns the gain a check by which that stays within the bound on the rung after this one. Of old rows it
+ * is the bound itself, a check. 0: replicas differ, and their scores tell. */
 static double rise_most(const skew_guard *g, int64_t rung)
 {
     const double next = g->setting[smaller(rung + 1, g->settings - 1)];
-    const double waits = g->rows ? next : 1.0 / next;
-    return keeps_equal(g) ? g->bound * (double)g->every / waits : 0.0;
+    const double times = g->rows ? 1.0 : (double)g->every * next;
+    return keeps_equal(g) ? g->bound * times : 0.0;
 }
 
 /* A line where the mode moves to another setting, and where the tightest one breaks the bound for the first time. */

@@ -22,9 +22,9 @@
  * every fourth check, as an average sends as much as they do between two checks of a short run. What topk loses comes
  * from a fast rise, whatever the shards: it always starts with the setting that sends most. A gradient entry that topk
  * keeps back waits 1 / density steps on average, so that the model lies behind by what it gains in as many: a density
- * is taken once that gain is within the bound. Old rows (--delay) wait for so many epochs, and the same holds. A longer
- * run gains less a step, and spends a smaller part of its checks on dense settings. What waits when a run ends never
- * arrives: densities by which it would wait more than a sixth of the run are not on the ladder.
+ * is taken once that gain is within the bound. A longer run gains less a step, and spends a smaller part of its checks
+ * on dense settings. What waits when a run ends never arrives: densities by which it would wait more than a sixth of
+ * the run are not on the ladder.
  */
 #pragma once
 
