@@ -39,7 +39,8 @@ says "--shard-by quantity:1: images of each rank (label distance):"
 # ---- the guard: the same bits in one start and in two ----
 epochs=3
 guard=(--shard-by label:0.8 --sync topk --topk-exchange all-gather --topk-dense-below 0 --skew-guard 20)
-job 0 2 "${guard[@]}" --run-dir whole
+job 0 2 "${guard[@]}" --topk-density 1 --run-dir whole # the guard's densities count
+says "--topk-density 1 (command line) has no effect with --skew-guard"
 says "--topk-density from 0.25 to 0.12"
 says "skew guard, step"
 grep -q '"skew_home"' whole/metrics.jsonl || fail "no skew_home in metrics.jsonl"

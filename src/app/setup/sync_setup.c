@@ -16,14 +16,17 @@ static const char *text_or_null(const weft_options *o, option_id id)
 
 static void set_topk(const weft_options *o, sync_topk_options *topk)
 {
-    topk->density = option_real(o, OPT_TOPK_DENSITY);
+    const bool guarded = option_real(o, OPT_SKEW_GUARD) > 0.0;
+    /* The guard turns the density from the first step on: that of the option would only decide whether there is
+     * anything to turn, as a density of 1 gives way to all-reduce. */
+    topk->density = guarded ? topk->density : option_real(o, OPT_TOPK_DENSITY);
     topk->select.method = option_choice(o, OPT_TOPK_SELECT);
     topk->select.seed = (uint64_t)option_int(o, OPT_SEED);
     topk->exchange = option_choice(o, OPT_TOPK_EXCHANGE);
     topk->warmup = option_int(o, OPT_TOPK_WARMUP);
     topk->dense_below = option_int(o, OPT_TOPK_DENSE_BELOW);
     topk->masking = option_flag(o, OPT_TOPK_MASKING);
-    topk->values = option_real(o, OPT_SKEW_GUARD) > 0.0           ? SPARSE_4_BITS
+    topk->values = guarded                                        ? SPARSE_4_BITS
                    : option_choice(o, OPT_WIRE) != COMM_WIRE_SAME ? SPARSE_BFLOAT16
                                                                   : SPARSE_FLOAT32;
     topk->momentum = optimizer_lent_momentum(option_choice(o, OPT_OPTIMIZER), option_real(o, OPT_MOMENTUM));

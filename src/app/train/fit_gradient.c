@@ -232,7 +232,11 @@ static void log_sync(const app_context *context, const sync_options *sync, bool 
     }
     if (guarded && sync->mode == SYNC_TOPK) {
         option_warn_beside(context->options, OPT_TOPK_DENSITY, OPT_SKEW_GUARD, "the guard turns it");
-        option_warn_beside(context->options, OPT_WIRE, OPT_SKEW_GUARD, "what topk selects is sent as bfloat16 there");
+        if (sync->wire != COMM_WIRE_SAME) {
+            log_info(FLAG_WIRE " %s rounds small tensors alone, which go whole: what topk selects travels %s",
+                     option_text(context->options, OPT_WIRE),
+                     sync->topk.exchange == SPARSE_OK_TOPK ? "as float32" : "in 4 bits under " FLAG_SKEW_GUARD);
+        }
     } else {
         sync_setup_describe(sync, sync->mode, comm_size(context->comm), text, sizeof text);
         log_info("sync %s: %s", sync_mode_name(sync->mode), text);

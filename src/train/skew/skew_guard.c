@@ -44,7 +44,6 @@ struct skew_guard {
     sync_knob knob; /* of the mode */
     double setting[SKEW_RUNGS_MOST];
     int settings, start; /* start: the setting of a run's first steps */
-    int64_t often;       /* checks in the place of one */
     bool alike;          /* ranks update by themselves on shards that hardly differ in their labels */
     skew_kept kept;
     uint64_t sent;      /* bytes at the last check */
@@ -270,6 +269,16 @@ static weft_status stand_on(skew_guard *g, int64_t rung)
                    : sync_tune(g->replica->sync, g->knob, g->setting[rung]);
 }
 
+/* What topk keeps back comes about 1 / density steps later: a model that gains accuracy lies behind by what it gains
+ * in as many. Returns the gain a check by which that stays within the bound on the rung after this one. Of old rows it
+ * is the bound itself, a check. 0: replicas differ, and their scores tell. */
+static double rise_most(const skew_guard *g, int64_t rung)
+{
+    const double next = g->setting[smaller(rung + 1, g->settings - 1)];
+    const double times = g->rows ? 1.0 : (double)g->every * next;
+    return keeps_equal(g) ? g->bound * times : 0.0;
+}
+
 /* A line where the mode moves to another setting, and where the tightest one breaks the bound for the first time. */
 static void tell(skew_guard *g, int64_t step, int64_t before)
 {
@@ -326,6 +335,7 @@ weft_status skew_guard_step(skew_guard *g, uint64_t seed, int64_t step)
     }
     const int64_t before = g->kept.rule.rung;
     WEFT_TRY((g->source->probe_steps > 0 ? look : look_whole)(g, seed, step, &g->kept.last));
+    g->kept.rule.rise_most = rise_most(g, before);
     g->kept.score = skew_rule_decide(&g->kept.rule, &g->kept.last);
     if (!g->rows) { /* settings are compared without their checks, and told with them */
         g->kept.last.cost += cost_of(g, step, (double)(bytes_sent(g) - sent) * comm_size(g->comm));
@@ -343,8 +353,7 @@ weft_status skew_guard_reset(skew_guard *g)
     if (g == NULL) {
         return WEFT_OK;
     }
-    g->kept = (skew_kept){
-        .rule = skew_rule_begin(g->bound, g->settings, g->start, keeps_equal(g) ? g->bound / (double)g->often : 0.0)};
+    g->kept = (skew_kept){.rule = skew_rule_begin(g->bound, g->settings, g->start, rise_most(g, g->start))};
     g->stuck = g->dear = false;
     g->sent = bytes_sent(g);
     return stand_on(g, g->start);
@@ -470,8 +479,8 @@ weft_status skew_guard_create(weft_comm *comm, train_model *model, const train_s
     g->replica = replica;
     g->bound = points / 100.0;
     take_ladder(g, steps);
-    g->often = source->probe_steps > 0 && scores_once(g) ? OFTEN : 1;
-    g->every = larger(smaller(steps / CHECKS_LEAST, EVERY_MOST) / g->often, g->rows ? ROWS_EVERY_LEAST : 1);
+    const int64_t often = source->probe_steps > 0 && scores_once(g) ? OFTEN : 1; /* checks in the place of one */
+    g->every = larger(smaller(steps / CHECKS_LEAST, EVERY_MOST) / often, g->rows ? ROWS_EVERY_LEAST : 1);
     if (has_work(g)) {
         tell_plan(g, points);
         *guard = g;

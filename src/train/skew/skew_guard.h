@@ -21,8 +21,10 @@
  * start in the middle of the ladder, as what they lose comes from shards that differ, and their mean is judged at
  * every fourth check, as an average sends as much as they do between two checks of a short run. What topk loses comes
  * from a fast rise, whatever the shards: it always starts with the setting that sends most. A gradient entry that topk
- * keeps back waits 1 / density steps on average, and what waits when a run ends never arrives: densities by which it
- * would wait more than a sixth of the run are not on the ladder.
+ * keeps back waits 1 / density steps on average, so that the model lies behind by what it gains in as many: a density
+ * is taken once that gain is within the bound. A longer run gains less a step, and spends a smaller part of its checks
+ * on dense settings. What waits when a run ends never arrives: densities by which it would wait more than a sixth of
+ * the run are not on the ladder.
  */
 #pragma once
 

@@ -12,8 +12,8 @@
  * breaks the bound: one rung back at once. Two checks in a row within the bound: one rung on, unless the next rung is
  * remembered as broken or as sending no less. What is remembered of a rung halves in SKEW_HALF_LIFE checks, after
  * which it is tried again. Replicas that are always equal (topk) raise no alarm: there the rung also stays while the
- * judge rises by more than rise_most a check, over the last SKEW_WINDOW checks, as fewer bytes would slow that down
- * unseen. A guard that checks k times as often takes the k-th part of the bound for that (rise_most).
+ * judge rises by more than rise_most a check, over the last SKEW_WINDOW checks, as the next rung would slow that down
+ * unseen. Whoever owns the ladder knows how much its next rung stands (skew_guard.c).
  *
  * Idea: K. Hsieh, A. Phanishayee, O. Mutlu, P. Gibbons: The non-IID data quagmire of decentralized machine learning
  * (SkewScout). ICML 2020, arXiv 1910.00189.
@@ -41,7 +41,7 @@ typedef struct skew_memory {
 typedef struct skew_rule {
     double bound;               /* share of right answers that may be lost, above 0 */
     int64_t rungs;              /* 1 .. SKEW_RUNGS_MOST */
-    double rise_most;           /* of a check; 0: replicas are not always equal */
+    double rise_most;           /* of a check, to leave this rung; 0: replicas are not always equal */
     int64_t rung;               /* in force */
     int64_t good;               /* checks in a row that speak for the next rung, since the last move */
     int64_t checks;             /* so far */
@@ -59,7 +59,8 @@ typedef struct skew_figures {
     int64_t rung, rungs, checks, broken;
 } skew_figures;
 
-/* A rule on a rung to start from. rise_most: of a check, for a mode that keeps replicas equal; 0: another. */
+/* A rule on a rung to start from. rise_most: of a check, for a mode that keeps replicas equal; 0: another. It may be
+ * set anew before each check. */
 skew_rule skew_rule_begin(double bound, int rungs, int start, double rise_most);
 /* Takes a check in; rule->rung is the rung to stand on from now on. Returns the score. */
 double skew_rule_decide(skew_rule *rule, const skew_check *check);
