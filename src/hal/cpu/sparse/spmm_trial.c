@@ -10,6 +10,7 @@ enum {
     FORMS = HAL_SPMM_KINDS - HAL_SPMM_ROWS,
     SAMPLE_EDGES = 1 << 21,
     PART_OF_BLOCKS = 4,      /* one in so many blocks tells BLOCKS from LISTS */
+    FEW_BLOCKS = 32,         /* of which that part is the sample: edges are looked through for one block as for many */
     MOST_COLUMNS = 256,      /* that are run: a form costs as much for each further strip */
     STRIPS_WITHOUT_ROWS = 2, /* that are run where ROWS, which reads whole rows, is out of the race */
     LEAST_ROUNDS = 3,
@@ -39,6 +40,7 @@ typedef struct trial {
     int64_t edges, max_d, d; /* max_d: of what is prepared */
     int64_t strip, width;    /* columns of a strip, and those that are run: at least a strip */
     bool dense;
+    bool by_part; /* samples are as large as what tells BLOCKS from LISTS */
     spmm_entry entry;
     int64_t rows, half;     /* of the operands: [rows, sums: half | sources: half]; dense: [rows, half] each */
     float *out, *x;         /* one allocation, which begins with the sums: x is where sources begin */
@@ -169,6 +171,12 @@ static weft_status sample_blocks(trial *t, hal_spmm_form form, double edges, ent
     return WEFT_OK;
 }
 
+/* Edges of as many blocks as tell BLOCKS from LISTS. */
+static double part_of(const trial *t)
+{
+    return (double)t->edges / PART_OF_BLOCKS;
+}
+
 /* Whether some rank says so. */
 static bool meet(const trial *t, bool says)
 {
@@ -278,10 +286,11 @@ static double estimate(const trial *t, const entrant *e)
 /* seconds: of those with tried[form], which may be none. */
 static weft_status try_samples(trial *t, const bool tried[HAL_SPMM_KINDS], double seconds[HAL_SPMM_KINDS])
 {
+    const double edges = t->by_part ? part_of(t) : SAMPLE_EDGES;
     for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; form++) {
         if (tried[form]) {
             WEFT_TRY(form == HAL_SPMM_ROWS ? sample_rows(t, &t->entrant[form])
-                                           : sample_blocks(t, (hal_spmm_form)form, SAMPLE_EDGES, &t->entrant[form]));
+                                           : sample_blocks(t, (hal_spmm_form)form, edges, &t->entrant[form]));
         }
     }
     take_turns(t, run_sample);
@@ -332,7 +341,7 @@ static weft_status prepare_entrant(trial *t, hal_spmm_form form, bool by_part)
 {
     entrant *e = &t->entrant[form];
     e->scale = 1.0;
-    return by_part ? sample_blocks(t, form, (double)t->edges / PART_OF_BLOCKS, e)
+    return by_part ? sample_blocks(t, form, part_of(t), e)
                    : spmm_prepare(t->hal, t->csr, form, t->max_d, &e->spmm);
 }
 
@@ -387,6 +396,7 @@ weft_status spmm_trial_run(weft_hal *hal, const hal_csr *csr, const hal_spmm_req
     memcpy(sampled, tried, sizeof sampled);
     sampled[HAL_SPMM_TILES] = sampled[HAL_SPMM_SHARED] = false;
     const bool large = t.edges > SPMM_WHOLE_EDGES;
+    t.by_part = large && spmm_block_count(csr->cols, spmm_block_shift(HAL_SPMM_LISTS, t.d)) <= FEW_BLOCKS;
     WEFT_TRY_GOTO(large ? make_packed(&t) : WEFT_OK, status, done);
     WEFT_TRY_GOTO(try_samples(&t, large ? sampled : none, out->seconds), status, done);
     if (large) {
@@ -394,7 +404,8 @@ weft_status spmm_trial_run(weft_hal *hal, const hal_csr *csr, const hal_spmm_req
     }
     const int staying = keep_together(&t, tried, stays);
     const bool by_part = !meet(&t, !large || !only_blocks(stays));
-    WEFT_TRY_GOTO(try_whole(&t, staying > 1 ? stays : none, by_part, out->seconds), status, done);
+    const bool told = !meet(&t, !by_part || !t.by_part); /* the samples were such parts on every rank */
+    WEFT_TRY_GOTO(try_whole(&t, staying > 1 && !told ? stays : none, by_part, out->seconds), status, done);
     hand_over(&t, out);
 done:
     for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; form++) {
