@@ -319,6 +319,39 @@ static void keep_near(const trial *t, const double seconds[HAL_SPMM_KINDS], bool
     stays[HAL_SPMM_SHARED] = t->entry.shared;
 }
 
+static weft_status prepare_entrant(trial *t, hal_spmm_form form, bool by_part)
+{
+    entrant *e = &t->entrant[form];
+    if (e->spmm != NULL) { /* runs again, at the width of this race */
+        e->least = e->second = 0.0;
+        return WEFT_OK;
+    }
+    e->scale = 1.0;
+    return by_part ? sample_blocks(t, form, part_of(t), e)
+                   : spmm_prepare(t->hal, t->csr, form, t->max_d, &e->spmm);
+}
+
+/* SHARED of a large matrix runs before others are prepared whole: those whose samples it leaves behind are not. All
+ * ranks come to its turns if one has it. */
+static weft_status shared_first(trial *t, bool large, double seconds[HAL_SPMM_KINDS], bool stays[HAL_SPMM_KINDS])
+{
+    const bool here = large && stays[HAL_SPMM_SHARED];
+    if (!meet(t, here)) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(here ? prepare_entrant(t, HAL_SPMM_SHARED, false) : WEFT_OK);
+    take_turns(t, run_whole);
+    if (!here) {
+        return WEFT_OK;
+    }
+    seconds[HAL_SPMM_SHARED] = of_all_columns(t, t->entrant[HAL_SPMM_SHARED].least);
+    for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_SHARED; form++) {
+        stays[form] = stays[form] && seconds[form] <= near * seconds[HAL_SPMM_SHARED];
+    }
+    stays[HAL_SPMM_TILES] = stays[HAL_SPMM_TILES] && stays[HAL_SPMM_LISTS];
+    return WEFT_OK;
+}
+
 /* A form that stays on one rank is run whole on all that have it: a sample there would be added up with whole runs
  * here. The number of those. */
 static int keep_together(const trial *t, const bool tried[HAL_SPMM_KINDS], bool stays[HAL_SPMM_KINDS])
@@ -335,14 +368,6 @@ static int keep_together(const trial *t, const bool tried[HAL_SPMM_KINDS], bool 
 static bool only_blocks(const bool stays[HAL_SPMM_KINDS])
 {
     return !stays[HAL_SPMM_ROWS] && !stays[HAL_SPMM_TILES] && !stays[HAL_SPMM_SHARED];
-}
-
-static weft_status prepare_entrant(trial *t, hal_spmm_form form, bool by_part)
-{
-    entrant *e = &t->entrant[form];
-    e->scale = 1.0;
-    return by_part ? sample_blocks(t, form, part_of(t), e)
-                   : spmm_prepare(t->hal, t->csr, form, t->max_d, &e->spmm);
 }
 
 /* by_part: of blocks in the middle, and nothing that is prepared stays. */
@@ -402,6 +427,7 @@ weft_status spmm_trial_run(weft_hal *hal, const hal_csr *csr, const hal_spmm_req
     if (large) {
         keep_near(&t, out->seconds, stays);
     }
+    WEFT_TRY_GOTO(shared_first(&t, large, out->seconds, stays), status, done);
     const int staying = keep_together(&t, tried, stays);
     const bool by_part = !meet(&t, !large || !only_blocks(stays));
     const bool told = !meet(&t, !by_part || !t.by_part); /* the samples were such parts on every rank */

@@ -9,7 +9,8 @@
  * what else the machine does hits all of them, and only adds time.
  *
  * TILES is LISTS with some edges elsewhere, so it runs on no sample: it stays in the race where LISTS does. SHARED has
- * no sample either, as what rows share shows in the whole matrix: it is always run whole.
+ * no sample either, as what rows share shows in the whole matrix: it is always run whole, of a large matrix before the
+ * others, of which those are prepared whole whose samples come near it.
  *
  * Operands lie as a layer's do, which decides between forms: rows as wide as they will be, of sums and sources side by
  * side in one matrix. ROWS reads a whole row of a far source at once, LISTS a strip of all rows, and again for the
