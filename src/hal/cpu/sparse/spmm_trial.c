@@ -25,6 +25,8 @@ static const double near = 1.3;            /* a sample may be off by as much */
 static const double steady = 1.05;         /* two rounds that agree */
 static const double pairs_least = 0.5;     /* edges a (row, block), below which BLOCKS is mostly offsets */
 
+static const bool none[HAL_SPMM_KINDS] = {false};
+
 /* One form in the race. */
 typedef struct entrant {
     hal_spmm *spmm;       /* whole or a sample; NULL: not in the race */
@@ -283,7 +285,7 @@ static double estimate(const trial *t, const entrant *e)
     return (double)strips * (e->least * e->scale + packing);
 }
 
-/* seconds: of those with tried[form], which may be none. */
+/* seconds: of those with tried[form], which may be none. Samples stay, as some may run again. */
 static weft_status try_samples(trial *t, const bool tried[HAL_SPMM_KINDS], double seconds[HAL_SPMM_KINDS])
 {
     const double edges = t->by_part ? part_of(t) : SAMPLE_EDGES;
@@ -298,7 +300,6 @@ static weft_status try_samples(trial *t, const bool tried[HAL_SPMM_KINDS], doubl
         if (tried[form]) {
             seconds[form] = of_all_columns(t, estimate(t, &t->entrant[form]));
         }
-        dismiss(&t->entrant[form]);
     }
     weft_free(t->packed);
     t->packed = NULL;
@@ -327,8 +328,17 @@ static weft_status prepare_entrant(trial *t, hal_spmm_form form, bool by_part)
         return WEFT_OK;
     }
     e->scale = 1.0;
-    return by_part ? sample_blocks(t, form, part_of(t), e)
-                   : spmm_prepare(t->hal, t->csr, form, t->max_d, &e->spmm);
+    return by_part ? sample_blocks(t, form, part_of(t), e) : spmm_prepare(t->hal, t->csr, form, t->max_d, &e->spmm);
+}
+
+/* All but those that stay. */
+static void dismiss_others(trial *t, const bool stays[HAL_SPMM_KINDS])
+{
+    for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; form++) {
+        if (!stays[form]) {
+            dismiss(&t->entrant[form]);
+        }
+    }
 }
 
 /* SHARED of a large matrix runs before others are prepared whole: those whose samples it leaves behind are not. All
@@ -339,6 +349,7 @@ static weft_status shared_first(trial *t, bool large, double seconds[HAL_SPMM_KI
     if (!meet(t, here)) {
         return WEFT_OK;
     }
+    dismiss_others(t, none);
     WEFT_TRY(here ? prepare_entrant(t, HAL_SPMM_SHARED, false) : WEFT_OK);
     take_turns(t, run_whole);
     if (!here) {
@@ -402,7 +413,6 @@ static void hand_over(trial *t, hal_spmm_trial *out)
 weft_status spmm_trial_run(weft_hal *hal, const hal_csr *csr, const hal_spmm_request *request, spmm_entry entry,
                            hal_spmm_trial *out)
 {
-    static const bool none[HAL_SPMM_KINDS] = {false};
     weft_status status = WEFT_OK;
     trial t = {.hal = hal,
                .turns = request->turns,
@@ -430,8 +440,9 @@ weft_status spmm_trial_run(weft_hal *hal, const hal_csr *csr, const hal_spmm_req
     WEFT_TRY_GOTO(shared_first(&t, large, out->seconds, stays), status, done);
     const int staying = keep_together(&t, tried, stays);
     const bool by_part = !meet(&t, !large || !only_blocks(stays));
-    const bool told = !meet(&t, !by_part || !t.by_part); /* the samples were such parts on every rank */
-    WEFT_TRY_GOTO(try_whole(&t, staying > 1 && !told ? stays : none, by_part, out->seconds), status, done);
+    const bool again = stays[HAL_SPMM_SHARED] || (by_part && t.by_part && staying > 1); /* runs as it is prepared */
+    dismiss_others(&t, again ? stays : none);
+    WEFT_TRY_GOTO(try_whole(&t, staying > 1 ? stays : none, by_part, out->seconds), status, done);
     hand_over(&t, out);
 done:
     for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; form++) {
