@@ -5,6 +5,7 @@
 #include "partition/partition.h"
 
 enum { DEGREE_BITS = 32, NONE = -1, NOT_SOUGHT = -2 };
+enum { LOOKED_AT = 32 }; /* free neighbours for each other part, once each has one: more gain next to nothing */
 
 typedef struct matching {
     const adjacency *adjacent;
@@ -36,14 +37,19 @@ static int64_t match(matching *m, int64_t v, int64_t *best)
 {
     const adjacency *adjacent = m->adjacent;
     const int own = m->part[v];
-    int64_t found = 0;
+    int64_t found = 0, left = (int64_t)LOOKED_AT * (m->parts - 1), open = 0;
     for (int p = 0; p < m->parts; ++p) {
         best[p] = p == own || is_taken(m, v, p) ? NOT_SOUGHT : NONE;
+        open += best[p] == NONE;
     }
-    for (int64_t e = adjacent->offset[v]; e < adjacent->offset[v + 1]; ++e) {
+    for (int64_t e = adjacent->offset[v]; e < adjacent->offset[v + 1] && (left > 0 || open > 0); ++e) {
         const int64_t u = adjacent->neighbour[e], rival = best[m->part[u]];
-        if (rival != NOT_SOUGHT && !is_taken(m, u, own) &&
-            (rival == NONE || degree_of(adjacent, u) < degree_of(adjacent, rival))) {
+        if (rival == NOT_SOUGHT || is_taken(m, u, own)) {
+            continue;
+        }
+        --left;
+        open -= rival == NONE;
+        if (rival == NONE || degree_of(adjacent, u) < degree_of(adjacent, rival)) {
             best[m->part[u]] = u;
         }
     }

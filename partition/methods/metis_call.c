@@ -107,8 +107,10 @@ static int call_metis(void *argument)
 {
     metis_call *call = argument;
     idx_t cut = 0;
-    int code = METIS_PartGraphKway(&call->vertices, &call->constraints, call->offset, call->neighbour, call->weight,
-                                   NULL, NULL, &call->parts, call->target, NULL, call->options, &cut, call->part);
+    int (*const divide)(idx_t *, idx_t *, idx_t *, idx_t *, idx_t *, idx_t *, idx_t *, idx_t *, real_t *, real_t *,
+                        idx_t *, idx_t *, idx_t *) = call->parts == 2 ? METIS_PartGraphRecursive : METIS_PartGraphKway;
+    int code = divide(&call->vertices, &call->constraints, call->offset, call->neighbour, call->weight, NULL, NULL,
+                      &call->parts, call->target, NULL, call->options, &cut, call->part);
     switch (code) {
     case METIS_OK:
         return CHILD_OK;

@@ -20,7 +20,7 @@
 #define HAL_SHARE_PASSES 1.6
 
 /* Entries behind the last one, which kernels may read. */
-enum { HAL_SHARED_SPARE = 64 };
+enum { HAL_SHARED_SPARE = 48 };
 
 /* Rows: first the partial sums, level by level, then the rows of the matrix. Columns: first those of the matrix, then
  * the partial sums. A row is the sum of its plus columns less its minus columns. */

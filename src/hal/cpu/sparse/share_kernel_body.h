@@ -71,8 +71,6 @@ KERNEL void shared_strip(const spmm_shared_rows *m, int64_t begin, int64_t end, 
     }
 }
 
-enum { SHARED_WIDEST = LANES * 8 < 64 ? LANES * 8 : 64 }; /* columns of a strip */
-
 #define SHARED_OF(strip)                                                                                               \
     static void shared_##strip(const spmm_shared_rows *m, int64_t begin, int64_t end, int64_t first_out,               \
                                const spmm_pass *pass)                                                                  \
@@ -81,19 +79,10 @@ enum { SHARED_WIDEST = LANES * 8 < 64 ? LANES * 8 : 64 }; /* columns of a strip 
     }
 SHARED_OF(16)
 SHARED_OF(32)
-#if LANES > 4
-SHARED_OF(64)
-#endif
 #undef SHARED_OF
 
 static void kernel_shared(const spmm_shared_rows *m, int strip, int64_t begin, int64_t end, int64_t first_out,
                           const spmm_pass *pass)
 {
-#if LANES > 4
-    if (strip == 64) {
-        shared_64(m, begin, end, first_out, pass);
-        return;
-    }
-#endif
     (strip == 16 ? shared_16 : shared_32)(m, begin, end, first_out, pass);
 }

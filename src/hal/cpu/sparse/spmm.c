@@ -619,7 +619,7 @@ static void tell_shared(const hal_spmm *spmm, hal_spmm_info *info)
 {
     const spmm_shared_rows *m = &spmm->shared;
     const int64_t rows = m->sums + m->targets;
-    const int64_t strip = spmm_shared_strip(spmm->kernels, spmm->usual_d);
+    const int64_t strip = spmm_strip(spmm->usual_d);
     info->set_bytes = (uint64_t)(spmm->cols + m->sums) * (uint64_t)strip * sizeof(float);
     info->reads = rows > 0 ? m->start[2 * rows] : 0;
     info->sums = m->sums;

@@ -154,8 +154,7 @@ typedef struct spmm_kernels {
     void (*lists)(const spmm_blocks *m, const spmm_chunk *chunk, int strip, int64_t begin, const spmm_pass *pass);
     int feature_vectors; /* widest strip of `features` */
     void (*features)(const sparse_features *m, int64_t begin, int64_t end, const spmm_pass *pass);
-    int shared_widest; /* columns of the widest strip of `shared`: a power of two */
-    /* Rows [begin, end) of strips of 16, 32 or 64 columns; row i is written to out's row i - first_out. */
+    /* Rows [begin, end) of strips of 16 or 32 columns; row i is written to out's row i - first_out. */
     void (*shared)(const spmm_shared_rows *m, int strip, int64_t begin, int64_t end, int64_t first_out,
                    const spmm_pass *pass);
     /* Sum of max(0, 2 p - q - 1) over masks, where p of the q rows of m are in the mask. */

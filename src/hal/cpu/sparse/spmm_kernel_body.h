@@ -649,7 +649,6 @@ const spmm_kernels SPMM_TABLE = {.lanes = LANES,
                                  .lists = kernel_lists,
                                  .feature_vectors = FEATURE_VECTORS,
                                  .features = kernel_features,
-                                 .shared_widest = SHARED_WIDEST,
                                  .shared = kernel_shared,
                                  .share_gain = kernel_share_gain,
                                  .share_hash = kernel_share_hash};

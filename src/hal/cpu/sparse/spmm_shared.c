@@ -81,7 +81,7 @@ weft_status spmm_build_shared(hal_spmm *spmm, const hal_csr *csr, const char *ke
     hal_shared_rows_free(&found);
     WEFT_TRY(status);
     WEFT_TRY(split_levels(spmm));
-    const int64_t strip = spmm_shared_strip(spmm->kernels, spmm->usual_d);
+    const int64_t strip = spmm_strip(spmm->usual_d);
     return spmm_new(spmm, (size_t)((spmm->cols + spmm->shared.sums) * strip), sizeof *spmm->packed,
                     (void **)&spmm->packed);
 }
@@ -128,7 +128,7 @@ static int64_t run_unit(const hal_spmm *spmm, const spmm_pass *pass, int strip, 
 void spmm_run_shared(const hal_spmm *spmm, const spmm_call *args)
 {
     const int64_t of_strip = 1 + spmm->shared.levels + OUT_SHARES;
-    const int64_t widest = spmm_shared_strip(spmm->kernels, spmm->usual_d);
+    const int64_t widest = spmm_strip(spmm->usual_d);
     const int64_t units = of_strip * ((args->d + widest - 1) / widest);
     const int64_t slices = args->slices > 1 ? args->slices : 1;
     const int64_t begin = units * args->slice / slices;
@@ -142,7 +142,7 @@ void spmm_run_shared(const hal_spmm *spmm, const spmm_call *args)
             const int64_t last = end - unit < of_strip - at ? at + end - unit : of_strip;
             const int width = (int)(args->d - column < widest ? args->d - column : widest);
             const spmm_pass pass = spmm_pass_of(args, column, width);
-            next = unit + run_unit(spmm, &pass, spmm_shared_strip(spmm->kernels, width), at, last) - at;
+            next = unit + run_unit(spmm, &pass, spmm_strip(width), at, last) - at;
 #pragma omp barrier
         }
     }

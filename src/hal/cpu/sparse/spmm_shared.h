@@ -1,7 +1,7 @@
 /*
  * hal/cpu/sparse/spmm_shared.h: the form SHARED: sums of sources that many rows read are made once and read by all.
  *
- *      strip by strip of up to 64 columns:
+ *      strip by strip of up to 32 columns:
  *          packed [cols + sums, strip]  =  x * pre  |  partial sums of level 1  |  level 2  |  ...
  *          out [rows, strip]            =  plus columns of packed  -  minus columns
  *
@@ -15,16 +15,6 @@
 #pragma once
 
 #include "hal/cpu/sparse/spmm.h"
-
-/* Columns of the strip that `columns` columns, or what is left of them, are packed to. */
-static inline int spmm_shared_strip(const spmm_kernels *kernels, int64_t columns)
-{
-    int strip = SPMM_STRIP_NARROW;
-    while (strip < columns && strip < kernels->shared_widest) {
-        strip *= 2;
-    }
-    return strip;
-}
 
 /* spmm->shared: what a row adds and what it subtracts stand side by side, in the memory of `found`, whose levels and
  * plus entries become its own.

@@ -10,6 +10,7 @@ enum {
     FORMS = HAL_SPMM_KINDS - HAL_SPMM_ROWS,
     SAMPLE_EDGES = 1 << 21,
     PART_OF_BLOCKS = 4,      /* one in so many blocks tells BLOCKS from LISTS */
+    FEW_BLOCKS = 32,         /* of which that part is the sample: edges are looked through for one block as for many */
     MOST_COLUMNS = 256,      /* that are run: a form costs as much for each further strip */
     STRIPS_WITHOUT_ROWS = 2, /* that are run where ROWS, which reads whole rows, is out of the race */
     LEAST_ROUNDS = 3,
@@ -23,6 +24,8 @@ static const double rounds_seconds = 0.05; /* spent on turns, unless they are fe
 static const double near = 1.3;            /* a sample may be off by as much */
 static const double steady = 1.05;         /* two rounds that agree */
 static const double pairs_least = 0.5;     /* edges a (row, block), below which BLOCKS is mostly offsets */
+
+static const bool none[HAL_SPMM_KINDS] = {false};
 
 /* One form in the race. */
 typedef struct entrant {
@@ -39,6 +42,7 @@ typedef struct trial {
     int64_t edges, max_d, d; /* max_d: of what is prepared */
     int64_t strip, width;    /* columns of a strip, and those that are run: at least a strip */
     bool dense;
+    bool by_part; /* samples are as large as what tells BLOCKS from LISTS */
     spmm_entry entry;
     int64_t rows, half;     /* of the operands: [rows, sums: half | sources: half]; dense: [rows, half] each */
     float *out, *x;         /* one allocation, which begins with the sums: x is where sources begin */
@@ -169,6 +173,12 @@ static weft_status sample_blocks(trial *t, hal_spmm_form form, double edges, ent
     return WEFT_OK;
 }
 
+/* Edges of as many blocks as tell BLOCKS from LISTS. */
+static double part_of(const trial *t)
+{
+    return (double)t->edges / PART_OF_BLOCKS;
+}
+
 /* Whether some rank says so. */
 static bool meet(const trial *t, bool says)
 {
@@ -275,13 +285,14 @@ static double estimate(const trial *t, const entrant *e)
     return (double)strips * (e->least * e->scale + packing);
 }
 
-/* seconds: of those with tried[form], which may be none. */
+/* seconds: of those with tried[form], which may be none. Samples stay, as some may run again. */
 static weft_status try_samples(trial *t, const bool tried[HAL_SPMM_KINDS], double seconds[HAL_SPMM_KINDS])
 {
+    const double edges = t->by_part ? part_of(t) : SAMPLE_EDGES;
     for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; form++) {
         if (tried[form]) {
             WEFT_TRY(form == HAL_SPMM_ROWS ? sample_rows(t, &t->entrant[form])
-                                           : sample_blocks(t, (hal_spmm_form)form, SAMPLE_EDGES, &t->entrant[form]));
+                                           : sample_blocks(t, (hal_spmm_form)form, edges, &t->entrant[form]));
         }
     }
     take_turns(t, run_sample);
@@ -289,7 +300,6 @@ static weft_status try_samples(trial *t, const bool tried[HAL_SPMM_KINDS], doubl
         if (tried[form]) {
             seconds[form] = of_all_columns(t, estimate(t, &t->entrant[form]));
         }
-        dismiss(&t->entrant[form]);
     }
     weft_free(t->packed);
     t->packed = NULL;
@@ -310,6 +320,49 @@ static void keep_near(const trial *t, const double seconds[HAL_SPMM_KINDS], bool
     stays[HAL_SPMM_SHARED] = t->entry.shared;
 }
 
+static weft_status prepare_entrant(trial *t, hal_spmm_form form, bool by_part)
+{
+    entrant *e = &t->entrant[form];
+    if (e->spmm != NULL) { /* runs again, at the width of this race */
+        e->least = e->second = 0.0;
+        return WEFT_OK;
+    }
+    e->scale = 1.0;
+    return by_part ? sample_blocks(t, form, part_of(t), e) : spmm_prepare(t->hal, t->csr, form, t->max_d, &e->spmm);
+}
+
+/* All but those that stay. */
+static void dismiss_others(trial *t, const bool stays[HAL_SPMM_KINDS])
+{
+    for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; form++) {
+        if (!stays[form]) {
+            dismiss(&t->entrant[form]);
+        }
+    }
+}
+
+/* SHARED of a large matrix runs before others are prepared whole: those whose samples it leaves behind are not. All
+ * ranks come to its turns if one has it. */
+static weft_status shared_first(trial *t, bool large, double seconds[HAL_SPMM_KINDS], bool stays[HAL_SPMM_KINDS])
+{
+    const bool here = large && stays[HAL_SPMM_SHARED];
+    if (!meet(t, here)) {
+        return WEFT_OK;
+    }
+    dismiss_others(t, none);
+    WEFT_TRY(here ? prepare_entrant(t, HAL_SPMM_SHARED, false) : WEFT_OK);
+    take_turns(t, run_whole);
+    if (!here) {
+        return WEFT_OK;
+    }
+    seconds[HAL_SPMM_SHARED] = of_all_columns(t, t->entrant[HAL_SPMM_SHARED].least);
+    for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_SHARED; form++) {
+        stays[form] = stays[form] && seconds[form] <= near * seconds[HAL_SPMM_SHARED];
+    }
+    stays[HAL_SPMM_TILES] = stays[HAL_SPMM_TILES] && stays[HAL_SPMM_LISTS];
+    return WEFT_OK;
+}
+
 /* A form that stays on one rank is run whole on all that have it: a sample there would be added up with whole runs
  * here. The number of those. */
 static int keep_together(const trial *t, const bool tried[HAL_SPMM_KINDS], bool stays[HAL_SPMM_KINDS])
@@ -326,14 +379,6 @@ static int keep_together(const trial *t, const bool tried[HAL_SPMM_KINDS], bool 
 static bool only_blocks(const bool stays[HAL_SPMM_KINDS])
 {
     return !stays[HAL_SPMM_ROWS] && !stays[HAL_SPMM_TILES] && !stays[HAL_SPMM_SHARED];
-}
-
-static weft_status prepare_entrant(trial *t, hal_spmm_form form, bool by_part)
-{
-    entrant *e = &t->entrant[form];
-    e->scale = 1.0;
-    return by_part ? sample_blocks(t, form, (double)t->edges / PART_OF_BLOCKS, e)
-                   : spmm_prepare(t->hal, t->csr, form, t->max_d, &e->spmm);
 }
 
 /* by_part: of blocks in the middle, and nothing that is prepared stays. */
@@ -368,7 +413,6 @@ static void hand_over(trial *t, hal_spmm_trial *out)
 weft_status spmm_trial_run(weft_hal *hal, const hal_csr *csr, const hal_spmm_request *request, spmm_entry entry,
                            hal_spmm_trial *out)
 {
-    static const bool none[HAL_SPMM_KINDS] = {false};
     weft_status status = WEFT_OK;
     trial t = {.hal = hal,
                .turns = request->turns,
@@ -387,13 +431,17 @@ weft_status spmm_trial_run(weft_hal *hal, const hal_csr *csr, const hal_spmm_req
     memcpy(sampled, tried, sizeof sampled);
     sampled[HAL_SPMM_TILES] = sampled[HAL_SPMM_SHARED] = false;
     const bool large = t.edges > SPMM_WHOLE_EDGES;
+    t.by_part = large && spmm_block_count(csr->cols, spmm_block_shift(HAL_SPMM_LISTS, t.d)) <= FEW_BLOCKS;
     WEFT_TRY_GOTO(large ? make_packed(&t) : WEFT_OK, status, done);
     WEFT_TRY_GOTO(try_samples(&t, large ? sampled : none, out->seconds), status, done);
     if (large) {
         keep_near(&t, out->seconds, stays);
     }
+    WEFT_TRY_GOTO(shared_first(&t, large, out->seconds, stays), status, done);
     const int staying = keep_together(&t, tried, stays);
     const bool by_part = !meet(&t, !large || !only_blocks(stays));
+    const bool again = stays[HAL_SPMM_SHARED] || (by_part && t.by_part && staying > 1); /* runs as it is prepared */
+    dismiss_others(&t, again ? stays : none);
     WEFT_TRY_GOTO(try_whole(&t, staying > 1 ? stays : none, by_part, out->seconds), status, done);
     hand_over(&t, out);
 done:

@@ -4,12 +4,13 @@
  * A matrix of at most SPMM_WHOLE_EDGES edges is prepared in every form and run whole. Of a larger one each form runs on
  * a sample first, in its own unit of work: ROWS on a run of rows, BLOCKS and LISTS on whole blocks, packing apart;
  * where several come near the quickest, those are then prepared and run whole, the others are not built. Where these
- * are BLOCKS and LISTS alone, a quarter of their blocks is prepared and run, and then the quicker one whole. Forms take
- * turns, round by round, and of each the least time counts: what else the machine does hits all of them, and only adds
- * time.
+ * are BLOCKS and LISTS alone, a quarter of their blocks is prepared and run, and then the quicker one whole. Where the
+ * blocks are few, that quarter is the sample already, and runs again. Forms take turns, round by round, and of each the
+ * least time counts: what else the machine does hits all of them, and only adds time.
  *
  * TILES is LISTS with some edges elsewhere, so it runs on no sample: it stays in the race where LISTS does. SHARED has
- * no sample either, as what rows share shows in the whole matrix: it is always run whole.
+ * no sample either, as what rows share shows in the whole matrix: it is always run whole, of a large matrix before the
+ * others, of which those are prepared whole whose samples come near it.
  *
  * Operands lie as a layer's do, which decides between forms: rows as wide as they will be, of sums and sources side by
  * side in one matrix. ROWS reads a whole row of a far source at once, LISTS a strip of all rows, and again for the
