@@ -11,8 +11,8 @@ set(WEFT_CUDA_EXCLUDE "/hal/cuda/")
 # Machine code for every card that the toolkit knows of those that clusters have (P100, P40, V100, T4, A100 and what follows it,
 # H100, B200), and intermediate code of the newest for later ones: 60 to 90 of 11.8, 60 to 100 of 12.8 and 12.9, 75 to 100
 # of 13. An architecture that nvcc does not know would be reported as a broken compiler.
-# WEFT_CUDA_DRAFT (preset cuda-draft), to see that it compiles: machine code of the oldest, which has the least, and intermediate
-# code of the newest, as no line of the kernels is for some cards and not for others. An assembler takes half of the time of each.
+# WEFT_CUDA_DRAFT (preset cuda-draft), to see that it compiles: machine code of the oldest alone, which has the least, as no line of
+# the kernels is for some cards and not for others.
 function(weft_cuda_architectures nvcc out)
   execute_process(COMMAND ${nvcc} --list-gpu-arch OUTPUT_VARIABLE known ERROR_QUIET)
   set(list "")
@@ -27,8 +27,8 @@ function(weft_cuda_architectures nvcc out)
   list(POP_BACK list newest)
   string(REPLACE "-real" "" newest ${newest})
   if(WEFT_CUDA_DRAFT AND list)
-    list(GET list 0 list)
-    string(APPEND newest -virtual)
+    list(GET list 0 newest)
+    set(list "")
   endif()
   set(${out} ${list} ${newest} PARENT_SCOPE)
 endfunction()

@@ -644,7 +644,13 @@ static env env_of(const env *all, const struct test_case *c, bool large)
  * other program runs, in one type. */
 static bool runs_again(const env *all)
 {
-    return !TEST_SANITIZED || (TEST_IMITATED && all->dtype == WEFT_DTYPE_F32);
+    return (!TEST_SANITIZED && !TEST_SECOND_COMPILER) || (TEST_IMITATED && all->dtype == WEFT_DTYPE_F32);
+}
+
+/* Memory that a sanitizer watches on a processor is passed by small and by odd shapes as by these. */
+static bool passes_nothing_new(size_t s)
+{
+    return TEST_SANITIZED && !TEST_IMITATED && (shapes[s].n == 48 || shapes[s].n == 132 || shapes[s].m == 30);
 }
 
 static void run_shape(const env *all, const struct test_case *c, size_t s)
@@ -672,7 +678,7 @@ static void run_cases(const backend_group *group)
     all.backends = open_backends(group, all.hal);
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; ++c) {
         for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; ++s) {
-            if (cases[c].rows >= rows) {
+            if (cases[c].rows >= rows && !passes_nothing_new(s)) {
                 run_shape(&all, &cases[c], s);
             }
         }
@@ -708,12 +714,15 @@ static void test_sums_repeat(void **state)
     weft_hal_close(hal);
 }
 
-/* With a sanitizer each instruction set and each type in one of its pairs. */
+/* With a sanitizer each instruction set and each type in one of its pairs, and the backend shadow, which sees less of the others,
+ * in one type; with the second compiler its instruction sets alone. */
+#define BY_FIRST(name)     (TEST_SANITIZED || TEST_SECOND_COMPILER ? NULL : (name))
+#define BY_OPTIMISED(name) (TEST_SANITIZED ? NULL : (name))
 static backend_group groups[] = {
-    {"f32", WEFT_DTYPE_F32, {"cpu", "cpu:base", TEST_SANITIZED ? NULL : "cpu:avx2", "shadow"}},
-    {"bf16", WEFT_DTYPE_BF16, {"cpu", "cpu:avx2", "shadow", TEST_SANITIZED ? NULL : "cpu:base"}},
-    {"f16", WEFT_DTYPE_F16, {"shadow", TEST_SANITIZED ? NULL : "cpu"}},
-    {"f64", WEFT_DTYPE_F64, {"shadow:ref", TEST_SANITIZED ? NULL : "cpu"}},
+    {"f32", WEFT_DTYPE_F32, {"cpu", "cpu:base", BY_OPTIMISED("cpu:avx2"), BY_FIRST("shadow")}},
+    {"bf16", WEFT_DTYPE_BF16, {"cpu", "cpu:avx2", BY_OPTIMISED("cpu:base"), BY_FIRST("shadow")}},
+    {"f16", WEFT_DTYPE_F16, {TEST_SECOND_COMPILER ? "cpu" : "shadow", BY_FIRST("cpu")}},
+    {"f64", WEFT_DTYPE_F64, {TEST_SECOND_COMPILER ? "cpu" : "shadow:ref", BY_FIRST("cpu")}},
 #if WEFT_HAVE_CUDA
     {"cuda f32", WEFT_DTYPE_F32, {"cuda"}},
     {"cuda f64", WEFT_DTYPE_F64, {"cuda"}},

@@ -1,5 +1,5 @@
 /*
- * Ten steps of the larger networks of the zoo, and of a network with every word, against a frozen PyTorch run in
+ * Up to ten steps of the larger networks of the zoo, and of a network with every word, against a frozen PyTorch run in
  * float64 (tests/golden/make_golden_zoo.py): logits, losses, names of tensors and what they hold at the end; and the
  * same steps on two ranks against one.
  * trees: release
@@ -169,7 +169,7 @@ static void test_zoo(void **state)
         int steps;
         double tolerance;
     } nets[] = {{"mobilenet-v1", 1, 1e-4},      {"mobilenet-v2", 1, 1e-4}, {"densenet-121", 2, 1e-4},
-                {"convnext-tiny", STEPS, 1e-5}, {"vgg-11", STEPS, 1e-5},   {"vgg-16", STEPS, 1e-5}};
+                {"convnext-tiny", STEPS, 1e-5}, {"vgg-11", STEPS, 1e-5},   {"vgg-16", 2, 1e-5}};
     for (size_t i = 0; i < sizeof nets / sizeof *nets; ++i) {
         char path[512];
         golden g = {.name = nets[i].name,
@@ -190,7 +190,7 @@ static void test_exact_steps(void **state)
     static const struct {
         const char *name;
         int ranks, steps;
-    } runs[] = {{"mobilenet-v1", 4, STEPS}, {"mobilenet-v2", 1, 3}, {"mobilenet-v2", 2, STEPS}, {"densenet-121", 2, 2}};
+    } runs[] = {{"mobilenet-v1", 4, 3}, {"mobilenet-v2", 1, 3}, {"mobilenet-v2", 2, STEPS}, {"densenet-121", 2, 2}};
     for (size_t i = 0; i < sizeof runs / sizeof *runs; ++i) {
         char path[512];
         golden g = {.name = runs[i].name,

@@ -1,5 +1,6 @@
 /* Keys and rows of the next batch that travel ahead change no bit, keys that are gathered in nodes change sums by
- * rounding alone, and what either sends is known. */
+ * rounding alone, and what either sends is known.
+ * trees: release asan */
 #include <string.h>
 
 #include "comm/core/layout.h"

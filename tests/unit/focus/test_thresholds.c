@@ -1,6 +1,7 @@
 /*
  * Thresholds with a promise: binomial bounds against closed forms and tabulated values; over 200 draws of synthetic
  * scores whose truth is known, targets hold in at least 95 of 100, and naive quantiles fail the same test.
+ * trees: release asan
  */
 #include <math.h>
 

@@ -1,4 +1,5 @@
-/* Kernels that read cells, beside strtod of the C library and a loop over bytes. */
+/* Kernels that read cells, beside strtod of the C library and a loop over bytes.
+ * trees: release asan */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

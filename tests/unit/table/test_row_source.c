@@ -1,5 +1,6 @@
 /* Rows of text in segments of a few bytes, on several threads and in several ranges, beside a loop over the whole
- * text. */
+ * text.
+ * trees: release asan */
 #include <omp.h>
 
 #include "base/log.h"

@@ -1,4 +1,5 @@
-/* Blocks of cells, beside the same cells put one by one: values, tallies, and the cells that are left. */
+/* Blocks of cells, beside the same cells put one by one: values, tallies, and the cells that are left.
+ * trees: release asan */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

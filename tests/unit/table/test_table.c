@@ -2,6 +2,7 @@
  * Tables from files: what was written is what is read, on one rank and on several, plain and compressed, by any
  * number of threads; and the same from a store that was written in blocks. Ranks are threads here that talk through
  * an exchange.
+ * trees: release asan
  */
 #include <math.h>
 #include <omp.h>

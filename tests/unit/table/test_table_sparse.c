@@ -1,6 +1,7 @@
 /*
  * Sparse blocks of LIBSVM files: what was written is what is read, by any number of threads and ranks, plain and
  * compressed, from files and from stores of small blocks; and a store whose arrays are wrong is refused.
+ * trees: release asan
  */
 #include "base/log.h"
 #include "io/text/text_out.h"
