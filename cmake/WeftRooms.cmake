@@ -8,7 +8,7 @@
 # those of the reference, which take most of the time of a backend's tests. Trees that do not instrument them may link those of
 # another tree: with WEFT_KERNELS=FOLDER in the environment when CMake runs, objects of that build folder are taken as they are,
 # and its owner keeps them up to date (scripts/test). It is no cached option: whoever configures without it compiles. What is about
-# a few files alone says which, WEFT_COMPILED=REGEX, and takes all others.
+# a few files alone says which, WEFT_COMPILED=REGEX, and takes all others and none of these.
 set(WEFT_KERNEL_FILES "_(base|avx2|avx512|avx512bf16)\\.c$|/src/hal/ref/")
 set(WEFT_NO_KERNEL_FILES "/gnn/data/|/src/table/") # these read files
 # What an input of a fuzz target reaches (tests/CMakeLists.txt compares their includes). Its tree takes all else: collectives,
@@ -131,8 +131,9 @@ function(weft_room name)
     if((WEFT_FUZZ OR WEFT_CUDA_KIND STREQUAL "SHIM") AND source MATCHES "${WEFT_KERNEL_FILES}" AND NOT source MATCHES "${WEFT_NO_KERNEL_FILES}")
       set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS -fno-sanitize=all -O1)
     endif()
-    # The longest: without optimisation every access is instrumented all the same, in a fifth of the time.
-    if(WEFT_SANITIZE AND NOT WEFT_FUZZ AND source MATCHES "/hal/cpu/(kernels|sparse/spmm_kernel)_")
+    # The longest, which tests of comm hardly call: without optimisation every access is instrumented all the same, in a fifth of
+    # the time.
+    if(WEFT_SANITIZE STREQUAL "thread" AND source MATCHES "/hal/cpu/(kernels|sparse/spmm_kernel)_")
       set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS -O0)
     endif()
     if(WEFT_SANITIZE MATCHES "undefined" AND source MATCHES "${WEFT_KERNEL_FILES}")

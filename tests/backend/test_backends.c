@@ -714,8 +714,8 @@ static void test_sums_repeat(void **state)
     weft_hal_close(hal);
 }
 
-/* With a sanitizer each instruction set and each type in one of its pairs, and the backend shadow, which sees less of the others,
- * in one type; with the second compiler its instruction sets alone. */
+/* With a sanitizer each instruction set and each type in one of its pairs, and the backend shadow in those that are
+ * quick; with the second compiler its instruction sets alone. */
 #define BY_FIRST(name)     (TEST_SANITIZED || TEST_SECOND_COMPILER ? NULL : (name))
 #define BY_OPTIMISED(name) (TEST_SANITIZED ? NULL : (name))
 static backend_group groups[] = {
