@@ -82,7 +82,8 @@ static bool may_start_linear(const weft_options *options, const gnn_facts *facts
 {
     const gnn_start_facts start = {.kind = gnn_kind_asked(options),
                                    .maxima = takes_maxima(options),
-                                   .layers = (int)option_int(options, OPT_LAYERS),
+                                   .convolutions = (int)option_int(options, OPT_LAYERS),
+                                   .out_heads = (int)option_int(options, OPT_OUT_HEADS),
                                    .passed_by = option_choice(options, OPT_JUMPING) != GNN_JUMPING_NONE ||
                                                 gnn_links_asked(options),
                                    .norm = option_choice(options, OPT_NORM),
