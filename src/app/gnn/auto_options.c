@@ -161,8 +161,9 @@ static weft_status decide_after_start(weft_options *options, const gnn_facts *fa
     return WEFT_OK;
 }
 
-/* Second order gives way to Adam, in half of the epochs of other recipes; sums of gin need them all. Without a linear
- * start few labels of classes are as good, and sooner, at twice the usual rate. */
+/* Second order gives way to Adam, in half of the epochs of other recipes; sums of gin need them all. Few labels of
+ * classes keep more of a linear start at a third of the usual rate, and are as good without one, and sooner, at twice of
+ * it. */
 static weft_status give_way(weft_options *options, const gnn_facts *facts, bool starts, const char *reason)
 {
     const char *epochs = is_gin(options) ? "200" : "100";
@@ -170,7 +171,7 @@ static weft_status give_way(weft_options *options, const gnn_facts *facts, bool 
     const bool few =
         gnn_has_few_labels(facts) && option_choice(options, OPT_LOSS) == LOSS_XENT && !gnn_links_asked(options);
     WEFT_TRY(option_decide(options, OPT_PRECONDITION, "none"));
-    WEFT_TRY(adam && few && !starts ? decide_unless_set(options, OPT_LR, "0.02") : WEFT_OK);
+    WEFT_TRY(adam && few ? decide_unless_set(options, OPT_LR, starts ? "0.003" : "0.02") : WEFT_OK);
     WEFT_TRY(starts ? decide_after_start(options, facts) : WEFT_OK);
     WEFT_TRY(option_source_of(options, OPT_EPOCHS) == OPTION_RECIPE ? option_decide(options, OPT_EPOCHS, epochs)
                                                                     : WEFT_OK);
