@@ -101,16 +101,12 @@ static bool has_scarce_rows(const gnn_facts *facts)
     return 2 * facts->training < facts->features;
 }
 
-/* Returns true if a linear model by least squares is a good beginning. A graph of few labels wants very many features
- * for it, sums of gin want few rows, and of many rows features are to be no fewer than hidden columns
- * (docs/recipes.md). */
+/* Returns true if a linear model by least squares is a good beginning: few rows or labels say no more than it learns.
+ * Of many rows sums of gin say more, and features are to be no fewer than hidden columns (docs/recipes.md). */
 static bool suits_linear_start(const weft_options *options, const gnn_facts *facts)
 {
-    enum { FEATURES_A_LABEL = 8 };
-    if (gnn_has_few_labels(facts)) {
-        return facts->features >= FEATURES_A_LABEL * facts->training;
-    }
-    return !has_many_rows(facts) || (!is_gin(options) && facts->features >= option_int(options, OPT_HIDDEN));
+    const bool few = gnn_has_few_labels(facts) || !has_many_rows(facts);
+    return few || (!is_gin(options) && facts->features >= option_int(options, OPT_HIDDEN));
 }
 
 /* Such a network begins as the linear model. [out] starts */
@@ -133,7 +129,8 @@ static weft_status decide_linear_start(weft_options *options, const gnn_facts *f
 /* Returns why second order gives way, or NULL. All of it was measured (docs/recipes.md). */
 static const char *ends_higher_with_adam(const weft_options *options, const gnn_facts *facts, bool starts)
 {
-    if (starts && (gnn_has_few_labels(facts) || !has_many_rows(facts))) {
+    const bool attends = gnn_kind_asked(options) == GNN_GAT;
+    if (starts && (gnn_has_few_labels(facts) || !has_many_rows(facts) || attends)) {
         return "first steps of Adam that are short keep the linear start";
     }
     if (gnn_has_few_labels(facts)) {
