@@ -57,8 +57,7 @@ const char *gnn_linear_start_obstacle(const gnn_plan *plan, const train_targets 
                                    .maxima = gnn_takes_maxima(c),
                                    .convolutions = plan->convolutions,
                                    .out_heads = c->out_heads,
-                                   .passed_by =
-                                       c->jumping != GNN_JUMPING_NONE || c->head != NULL,
+                                   .passed_by = c->jumping != GNN_JUMPING_NONE || c->head != NULL,
                                    .norm = c->norm,
                                    .learns_classes = targets->loss == TRAIN_LOSS_XENT,
                                    .outputs = c->outputs,

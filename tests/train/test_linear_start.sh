@@ -50,7 +50,7 @@ data=three begin 1 gcn-unjudged --model gcn --norm none --dropout 0 --feature-fo
 hidden=4 begin 1 gcn-single --model gcn --norm none --dropout 0 --feature-form whole
 
 python3 - <<'END' || fail "not the linear model"
-import numpy
+import json, numpy
 part = lambda name: numpy.load(f"store/{name}.npy")
 x, label, split, offset, source = part("feature").astype(float), part("label"), part("split").ravel(), part("offset"), part("source")
 n, features, classes = len(x), x.shape[1], 3
@@ -125,6 +125,8 @@ for model in ("gcn", "sage", "gat", "gin"):
             expected = 5 * (s @ numpy.maximum(s1 + shift, 0) + bias)
         far = abs(answer - expected).max()
         assert far < 2e-3 * abs(expected).max(), (model, kind, far)
+    loss = [json.loads(open(f"{model}-{kind}/metrics.jsonl").readline())["loss"] for kind in ("whole", "three")]
+    assert abs(loss[0] - loss[1]) < 1e-5 * loss[0], (model, loss)
 END
 
 # refuse WORDS OPTION...

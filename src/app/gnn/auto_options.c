@@ -159,8 +159,8 @@ static weft_status decide_after_start(weft_options *options, const gnn_facts *fa
 }
 
 /* Second order gives way to Adam, in half of the epochs of other recipes; sums of gin need them all. Few labels of
- * classes keep more of a linear start at a third of the usual rate, and are as good without one, and sooner, at twice of
- * it. */
+ * classes keep more of a linear start at a third of the usual rate, and without one are as good at twice of it, and
+ * sooner. */
 static weft_status give_way(weft_options *options, const gnn_facts *facts, bool starts, const char *reason)
 {
     const char *epochs = is_gin(options) ? "200" : "100";
