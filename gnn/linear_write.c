@@ -183,26 +183,19 @@ static void edit_bias(const writer *w, int64_t rows, int64_t cols, float *value)
     }
 }
 
-/* The vector of the first head. */
+/* The vector of the first head. That of targets stays as it is drawn, as it adds one number to all scores of a vertex. */
 static void edit_vector(const writer *w, int64_t rows, int64_t cols, float *value)
 {
     (void)rows;
     edit_zero(w, 1, cols, value);
 }
 
-static weft_status write_vectors(const writer *w, const gnn_layer *layer)
-{
-    const gat_vectors vectors = gat_layer_vectors(layer);
-    WEFT_TRY(edit_block(w, vectors.source, edit_vector));
-    return edit_block(w, vectors.target, edit_vector);
-}
-
 static weft_status write_last(const writer *w)
 {
     const gnn_layer *layer = w->model->layer;
     if (w->model->plan.config.kind == GNN_GAT) {
-        WEFT_TRY(write_vectors(w, &layer[0]));
-        WEFT_TRY(write_vectors(w, &layer[1]));
+        WEFT_TRY(edit_block(w, gat_source_vector(&layer[0]), edit_vector));
+        WEFT_TRY(edit_block(w, gat_source_vector(&layer[1]), edit_vector));
     }
     WEFT_TRY(edit_block(w, layer[1].linear.weight, edit_last));
     return edit_block(w, layer[1].linear.bias, edit_bias);

@@ -40,8 +40,5 @@ weft_status attention_finish(gnn_layer *layer, const gnn_attention *attention);
 /* dy, and what edges need of it: total and mean, of the owned rows. */
 weft_status attention_begin_backward(gnn_layer *layer, const gnn_attention *attention);
 
-/* Blocks [heads, D] of gat's attention vectors. */
-typedef struct gat_vectors {
-    int source, target;
-} gat_vectors;
-gat_vectors gat_layer_vectors(const gnn_layer *layer);
+/* Returns gat's block [heads, D] of vectors that score an edge's source. */
+int gat_source_vector(const gnn_layer *layer);

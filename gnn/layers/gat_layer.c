@@ -247,10 +247,10 @@ static weft_status backward(gnn_layer *layer, const train_pass *pass, const hal_
     return train_ready(pass, layer->linear.weight);
 }
 
-gat_vectors gat_layer_vectors(const gnn_layer *layer)
+int gat_source_vector(const gnn_layer *layer)
 {
     const gat_layer *gat = layer->own;
-    return (gat_vectors){.source = gat->source_vector, .target = gat->target_vector};
+    return gat->source_vector;
 }
 
 const gnn_layer_ops gnn_layer_gat = {

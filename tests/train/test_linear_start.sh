@@ -113,7 +113,7 @@ for model in ("gcn", "sage", "gat", "gin"):
             low = (z @ w).mean(0) - 2 * (z @ w).std(0)  # where the last relu begins
             expected = 5 * (numpy.maximum(z @ w, low) + bias)
         elif model == "gat":
-            assert abs(net["layer0.att_src"][0]).max() < 1e-9 and abs(net["layer1.att_dst"]).max() < 1e-9
+            assert abs(net["layer0.att_src"][0]).max() < 1e-9 and abs(net["layer1.att_src"]).max() < 1e-9
             answer = s @ elu(norm_of(net, "norm0", h)) @ net["layer1.weight"] + net["layer1.bias"]
             d = s1.std(0)
             expected = 5 * (s @ (elu(s1 / d) - elu(-s1 / d)) * d / 1.52 + bias)
