@@ -126,19 +126,11 @@ static weft_status decide_linear_start(weft_options *options, const gnn_facts *f
     return WEFT_OK;
 }
 
-/* Measured, GraphSAGE is as soon by its inputs alone, and ends higher. Sums of rows that are held sparse have no
- * covariance but by samples, which `input` alone takes, as it does of very many columns. */
-static bool has_both_sides(const weft_options *options, const gnn_facts *facts)
-{
-    return gnn_kind_asked(options) == GNN_GCN && !gnn_has_sparse_features(facts) && facts->features <= SECOND_WIDE;
-}
-
 /* Returns why second order gives way, or NULL. All of it was measured (docs/recipes.md). */
 static const char *ends_higher_with_adam(const weft_options *options, const gnn_facts *facts, bool starts)
 {
     const bool attends = gnn_kind_asked(options) == GNN_GAT;
-    const bool turns = !attends && (!has_both_sides(options, facts) || has_rows_to_spare(facts));
-    if (starts && (gnn_has_few_labels(facts) || !has_many_rows(facts) || !turns)) {
+    if (starts && (gnn_has_few_labels(facts) || !has_many_rows(facts) || attends)) {
         return "first steps of Adam that are short keep the linear start";
     }
     if (gnn_has_few_labels(facts)) {
@@ -167,8 +159,8 @@ static weft_status decide_after_start(weft_options *options, const gnn_facts *fa
 }
 
 /* Second order gives way to Adam, in half of the epochs of other recipes; sums of gin need them all. Few labels of
- * classes, and gcn of many rows, keep more of a linear start at a third of the usual rate; few labels without one are as
- * good at twice of it, and sooner. */
+ * classes keep more of a linear start at a third of the usual rate, and without one are as good at twice of it, and
+ * sooner. */
 static weft_status give_way(weft_options *options, const gnn_facts *facts, bool starts, const char *reason)
 {
     const char *epochs = is_gin(options) ? "200" : "100";
@@ -176,9 +168,7 @@ static weft_status give_way(weft_options *options, const gnn_facts *facts, bool 
     const bool few =
         gnn_has_few_labels(facts) && option_choice(options, OPT_LOSS) == LOSS_XENT && !gnn_links_asked(options);
     WEFT_TRY(option_decide(options, OPT_PRECONDITION, "none"));
-    const bool many = has_many_rows(facts) && gnn_kind_asked(options) == GNN_GCN;
-    WEFT_TRY(adam && (few || (starts && many)) ? decide_unless_set(options, OPT_LR, starts ? "0.003" : "0.02")
-                                               : WEFT_OK);
+    WEFT_TRY(adam && few ? decide_unless_set(options, OPT_LR, starts ? "0.003" : "0.02") : WEFT_OK);
     WEFT_TRY(starts ? decide_after_start(options, facts) : WEFT_OK);
     WEFT_TRY(option_source_of(options, OPT_EPOCHS) == OPTION_RECIPE ? option_decide(options, OPT_EPOCHS, epochs)
                                                                     : WEFT_OK);
@@ -199,6 +189,13 @@ static weft_status decide_first_steps(weft_options *options)
 static weft_status decide_short_steps(weft_options *options)
 {
     return decide_unless_set(options, OPT_PRECONDITION_CLIP, "0.01");
+}
+
+/* Measured, GraphSAGE is as soon by its inputs alone, and ends higher. Sums of rows that are held sparse have no
+ * covariance but by samples, which `input` alone takes, as it does of very many columns. */
+static bool has_both_sides(const weft_options *options, const gnn_facts *facts)
+{
+    return gnn_kind_asked(options) == GNN_GCN && !gnn_has_sparse_features(facts) && facts->features <= SECOND_WIDE;
 }
 
 /* Measured, turning by both sides is sooner at a score than by the inputs alone, at the same cost. Weights are good
