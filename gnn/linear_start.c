@@ -9,43 +9,43 @@
 #include "base/clock.h"
 #include "base/integer/integers.h"
 #include "base/log.h"
+#include "gnn/linear_write.h"
 
-/* Chosen on Cora, Citeseer and Squirrel, and tried on others (docs/recipes.md). */
-enum { STEPS = 3 };
-#define SHARPNESS 5.0
+/* STEPS: without validation vertices. MOST: with them; PATIENCE: so many in a row that are no better end the search.
+ * SHARPNESS: of answers as softmax reads them there. Chosen on Cora, Citeseer, Squirrel and Photo, and tried on others
+ * (docs/recipes.md). */
+enum { STEPS = 3, MOST = 20, PATIENCE = 3 };
+enum { VALID = TRAIN_SPLIT_TRAIN + 1 }; /* split */
+#define SHARPNESS 10.0
 /* Deviations below this are those of a column that says nothing. */
 #define LEAST_DEVIATION 1e-12
 
 typedef struct starter {
-    gnn_model *model;
+    gnn_linear_sums sums;
     const train_targets *targets;
-    int64_t rows, features, classes;
-    int halves;                            /* 2: weights for a vertex and for its neighbours */
-    int64_t weights;                       /* halves * features * classes */
-    weft_tensor w[2], g[2];                /* [features, classes]: weights and their gradient */
-    weft_tensor a, b;                      /* [n_local, classes] */
-    float *host;                           /* a block of parameters, or [rows, classes] */
-    double *w0, *residual, *direction, *q; /* [weights]: one half behind the other */
-    double *mean, *deviation;              /* [classes], one behind the other: of what was looked at last */
-    double *bias;                          /* [classes]: what answers of w0 lack at training vertices on average */
-    double *spread;                        /* [classes]: deviations of the network's hidden columns */
-    bool overflows;                        /* of float32: there is no model */
+    int64_t rows, features, classes, weights;       /* weights: halves * features * classes */
+    float *host, *score;                            /* a block of parameters, or [rows, classes]; [rows, classes] */
+    double *w, *best, *residual, *direction, *q;    /* [weights] each: one half behind the other */
+    double *mean, *square, *bias, *best_bias;       /* [classes] each, as those below are; square stands behind mean */
+    double *moments, *second_moments, *spread, *at; /* moments: [2 * classes], means and deviations */
+    bool overflows;                                 /* of float32: there is no model */
 } starter;
 
 const char *gnn_start_obstacle(const gnn_start_facts *facts)
 {
-    const bool sums = facts->kind == GNN_GCN || (facts->kind == GNN_SAGE && !facts->maxima);
-    if (!sums || facts->layers != 2 || facts->passed_by) {
-        return "it is for gcn and for sums of sage, of two layers that nothing leads past";
+    const bool sage = facts->kind == GNN_SAGE && !facts->maxima, gin = facts->kind == GNN_GIN;
+    const bool sums = facts->kind == GNN_GCN || sage || gin || (facts->kind == GNN_GAT && facts->out_heads == 1);
+    if (!sums || facts->convolutions != 2 || facts->passed_by) {
+        return "it is for gcn, sums of sage, gat with one last head, and gin, of two layers that nothing leads past";
     }
-    if (facts->norm != NORM_NONE && facts->norm != NORM_BATCH) {
-        return "it is for networks with batch norm or without a norm";
+    if (gin ? facts->norm != NORM_BATCH : facts->norm != NORM_NONE && facts->norm != NORM_BATCH) {
+        return "it is for networks with batch norm or, but for gin, without a norm";
     }
     if (!facts->learns_classes) {
         return "it is for vertices of one class each";
     }
-    if (2 * facts->outputs > facts->hidden) {
-        return "it is for networks with two hidden columns or more for each class";
+    if ((gin ? 2 : 1) * facts->outputs > facts->hidden) {
+        return "it is for networks with a hidden column or more for each class, gin with two";
     }
     return facts->whole ? NULL : "it is for float32, and for features in the backend's memory";
 }
@@ -55,7 +55,8 @@ const char *gnn_linear_start_obstacle(const gnn_plan *plan, const train_targets 
     const gnn_config *c = &plan->config;
     const gnn_start_facts facts = {.kind = c->kind,
                                    .maxima = gnn_takes_maxima(c),
-                                   .layers = plan->layers,
+                                   .convolutions = plan->convolutions,
+                                   .out_heads = c->out_heads,
                                    .passed_by = c->jumping != GNN_JUMPING_NONE || c->head != NULL,
                                    .norm = c->norm,
                                    .learns_classes = targets->loss == TRAIN_LOSS_XENT,
@@ -65,162 +66,75 @@ const char *gnn_linear_start_obstacle(const gnn_plan *plan, const train_targets 
     return gnn_start_obstacle(&facts);
 }
 
-static int halves_of(const gnn_plan *plan)
-{
-    return plan->layer[0].self ? 2 : 1;
-}
-
 /* Numbers that `host` has room for: of the largest block that is edited, or of all answers. */
 static int64_t host_numbers(const gnn_plan *plan)
 {
-    return larger(halves_of(plan) * plan->layer[0].d_in * plan->layer[0].d_out, plan->n_owned * plan->config.outputs);
+    return larger(gnn_linear_write_numbers(plan), plan->n_owned * plan->config.outputs);
 }
 
 /* Doubles of the solver. */
 static int64_t solver_numbers(int64_t weights, int64_t classes)
 {
-    return 4 * weights + 4 * classes; /* w0 to q, mean to spread */
+    return 5 * weights + 9 * classes; /* w to q, mean to spread */
 }
 
 uint64_t gnn_linear_start_bytes(const gnn_plan *plan)
 {
-    const int64_t classes = plan->config.outputs, weights = halves_of(plan) * plan->layer[0].d_in * classes;
-    const int64_t single = 2 * weights + 2 * plan->n_local * classes + host_numbers(plan);
+    const int64_t classes = plan->config.outputs, weights = gnn_linear_halves(plan) * plan->layer[0].d_in * classes;
+    const int64_t single = gnn_linear_sums_numbers(plan) + host_numbers(plan) + plan->n_owned * classes;
     return plan->config.init == GNN_INIT_LINEAR
                ? (uint64_t)single * sizeof(float) + (uint64_t)solver_numbers(weights, classes) * sizeof(double)
                : 0;
 }
 
+/* The next `count` doubles of the solver. */
+static double *take(starter *s, int64_t count)
+{
+    double *const taken = s->at;
+    s->at += count;
+    return taken;
+}
+
 static weft_status create(starter *s)
 {
-    for (int half = 0; half < s->halves; ++half) {
-        WEFT_TRY(
-            tensor_create(s->model->hal, WEFT_DTYPE_F32, s->features, s->classes, WEFT_MEM_WORKSPACE, &s->w[half]));
-        WEFT_TRY(
-            tensor_create(s->model->hal, WEFT_DTYPE_F32, s->features, s->classes, WEFT_MEM_WORKSPACE, &s->g[half]));
-    }
-    const int64_t local = s->model->plan.n_local;
-    WEFT_TRY(tensor_create(s->model->hal, WEFT_DTYPE_F32, local, s->classes, WEFT_MEM_WORKSPACE, &s->a));
-    WEFT_TRY(tensor_create(s->model->hal, WEFT_DTYPE_F32, local, s->classes, WEFT_MEM_WORKSPACE, &s->b));
-    WEFT_TRY(tensor_zero(&s->a));
-    WEFT_TRY(tensor_zero(&s->b));
-    WEFT_TRY(WEFT_NEW_ZERO(&s->host, host_numbers(&s->model->plan), WEFT_MEM_WORKSPACE));
-    WEFT_TRY(WEFT_NEW_ZERO(&s->w0, solver_numbers(s->weights, s->classes), WEFT_MEM_WORKSPACE));
-    s->residual = s->w0 + s->weights;
-    s->direction = s->residual + s->weights;
-    s->q = s->direction + s->weights;
-    s->mean = s->q + s->weights;
-    s->deviation = s->mean + s->classes;
-    s->bias = s->deviation + s->classes;
-    s->spread = s->bias + s->classes;
+    const gnn_plan *plan = &s->sums.model->plan;
+    WEFT_TRY(gnn_linear_sums_create(s->sums.model, &s->sums));
+    WEFT_TRY(WEFT_NEW_ZERO(&s->host, host_numbers(plan), WEFT_MEM_WORKSPACE));
+    WEFT_TRY(WEFT_NEW_ZERO(&s->score, s->rows * s->classes, WEFT_MEM_WORKSPACE));
+    WEFT_TRY(WEFT_NEW_ZERO(&s->w, solver_numbers(s->weights, s->classes), WEFT_MEM_WORKSPACE));
+    s->at = s->w + s->weights;
+    s->best = take(s, s->weights);
+    s->residual = take(s, s->weights);
+    s->direction = take(s, s->weights);
+    s->q = take(s, s->weights);
+    s->mean = take(s, s->classes);
+    s->square = take(s, s->classes);
+    s->bias = take(s, s->classes);
+    s->best_bias = take(s, s->classes);
+    s->moments = take(s, 2 * s->classes);
+    s->second_moments = take(s, 2 * s->classes);
+    s->spread = take(s, s->classes);
     return WEFT_OK;
 }
 
 static void destroy(starter *s)
 {
-    TENSOR_DESTROY_ALL(&s->w[0], &s->w[1], &s->g[0], &s->g[1], &s->a, &s->b);
+    gnn_linear_sums_destroy(&s->sums);
     weft_free(s->host);
-    weft_free(s->w0);
-}
-
-/* ---- the linear model -------------------------------------------------------------------------------------------- */
-
-static bool is_aggregated(const starter *s)
-{
-    return s->model->plan.layer[0].flow == GNN_FLOW_CONSTANT;
-}
-
-/* What half `half` of the weights multiplies, where the features are held whole. */
-static weft_tensor features_of(const starter *s, int half)
-{
-    const gnn_layer *layer = &s->model->layer[0];
-    const bool apart = s->model->features.data != NULL;
-    const weft_tensor *whole = apart ? &s->model->features : &layer->input;
-    return tensor_view(whole, 0, s->rows, is_aggregated(s) ? half * s->features : 0, s->features);
-}
-
-/* y = beta y + F w[half] */
-static weft_status multiply(const starter *s, int half, double beta, weft_tensor *y)
-{
-    const tensor_features *sparse = s->model->layer[0].linear.features;
-    if (sparse != NULL) {
-        return tensor_features_product(sparse, &s->w[half], beta, NULL, y);
-    }
-    const weft_tensor x = features_of(s, half);
-    return tensor_gemm(&(tensor_product){.a = &x, .b = &s->w[half], .beta = beta, .exact = true}, y);
-}
-
-/* g[half] = F^T y */
-static weft_status multiply_back(starter *s, int half, const weft_tensor *y)
-{
-    const tensor_features *sparse = s->model->layer[0].linear.features;
-    if (sparse != NULL) {
-        return tensor_features_gradient(sparse, y, NULL, &s->g[half]);
-    }
-    const weft_tensor x = features_of(s, half);
-    return tensor_gemm(&(tensor_product){.a = &x, .b = y, .trans_a = true, .exact = true}, &s->g[half]);
-}
-
-static weft_tensor owned(const starter *s, const weft_tensor *t)
-{
-    return tensor_view(t, 0, s->rows, 0, s->classes);
-}
-
-/* to = (sum over neighbours of from) + own * from, as convolution `layer` has it. Of the last one only rows that the
- * training loss reads are right. */
-static weft_status sum_rows(starter *s, int layer, bool transposed, weft_tensor *from, weft_tensor *to)
-{
-    weft_tensor x = owned(s, from), y = owned(s, to);
-    const bool own = layer == 1 && s->halves > 1;
-    gnn_aggregator_set_scope(&s->model->aggregator, gnn_scope_of(&s->model->plan.layer[layer], true));
-    WEFT_TRY(own ? tensor_axpby(1.0, &x, 0.0, &y) : WEFT_OK);
-    return gnn_aggregate(&s->model->aggregator, transposed, from, own ? 1.0 : 0.0, to);
-}
-
-/* a = first(X w) */
-static weft_status first(starter *s)
-{
-    weft_tensor a = owned(s, &s->a), b = owned(s, &s->b);
-    const int last = s->halves - 1;
-    if (!is_aggregated(s)) {
-        WEFT_TRY(multiply(s, last, 0.0, &b));
-        WEFT_TRY(sum_rows(s, 0, false, &s->b, &s->a));
-    } else {
-        WEFT_TRY(multiply(s, last, 0.0, &a));
-    }
-    return last > 0 ? multiply(s, 0, 1.0, &a) : WEFT_OK;
-}
-
-/* b = second(a) */
-static weft_status second(starter *s)
-{
-    return sum_rows(s, 1, false, &s->a, &s->b);
-}
-
-/* g = the gradient of the weights from that of b. */
-static weft_status backward(starter *s)
-{
-    weft_tensor a = owned(s, &s->a), b = owned(s, &s->b);
-    const int last = s->halves - 1;
-    WEFT_TRY(sum_rows(s, 1, true, &s->b, &s->a));
-    WEFT_TRY(last > 0 ? multiply_back(s, 0, &a) : WEFT_OK);
-    if (is_aggregated(s)) {
-        return multiply_back(s, last, &a);
-    }
-    WEFT_TRY(sum_rows(s, 0, true, &s->a, &s->b));
-    return multiply_back(s, last, &b);
+    weft_free(s->score);
+    weft_free(s->w);
 }
 
 /* ---- the solver -------------------------------------------------------------------------------------------------- */
 
-static bool is_training(const starter *s, int64_t row)
+static bool is_in(const starter *s, int split, int64_t row)
 {
-    return s->targets->split_host[row] == TRAIN_SPLIT_TRAIN && s->targets->label_host[row] >= 0;
+    return s->targets->split_host[row] == split && s->targets->label_host[row] >= 0;
 }
 
 static weft_status add_over_ranks(const starter *s, double *values, int64_t count)
 {
-    return comm_allreduce(s->model->comm, values, count, WEFT_DTYPE_F64, COMM_SUM);
+    return comm_allreduce(s->sums.model->comm, values, count, WEFT_DTYPE_F64, COMM_SUM);
 }
 
 /* host [rows, classes] = the labels of training vertices. */
@@ -228,25 +142,29 @@ static void put_labels(starter *s)
 {
     memset(s->host, 0, (size_t)(s->rows * s->classes) * sizeof *s->host);
     for (int64_t row = 0; row < s->rows; ++row) {
-        if (is_training(s, row)) {
+        if (is_in(s, TRAIN_SPLIT_TRAIN, row)) {
             s->host[row * s->classes + s->targets->label_host[row]] = 1.0F;
         }
     }
 }
 
-/* mean[j] = that of host's column j over training vertices. */
+/* mean[j], square[j] = of host's column j over training vertices: the mean, and the sum of squares about it. */
 static weft_status find_means(starter *s)
 {
-    memset(s->mean, 0, (size_t)s->classes * sizeof *s->mean);
+    const double count = (double)s->targets->counted[TRAIN_SPLIT_TRAIN];
+    memset(s->mean, 0, 2 * (size_t)s->classes * sizeof *s->mean);
     for (int64_t row = 0; row < s->rows; ++row) {
-        const int64_t columns = is_training(s, row) ? s->classes : 0;
+        const int64_t columns = is_in(s, TRAIN_SPLIT_TRAIN, row) ? s->classes : 0;
         for (int64_t j = 0; j < columns; ++j) {
-            s->mean[j] += (double)s->host[row * s->classes + j];
+            const double value = (double)s->host[row * s->classes + j];
+            s->mean[j] += value;
+            s->square[j] += value * value;
         }
     }
-    WEFT_TRY(add_over_ranks(s, s->mean, s->classes));
+    WEFT_TRY(add_over_ranks(s, s->mean, 2 * s->classes));
     for (int64_t j = 0; j < s->classes; ++j) {
-        s->mean[j] /= (double)s->targets->counted[TRAIN_SPLIT_TRAIN];
+        s->mean[j] /= count;
+        s->square[j] -= count * s->mean[j] * s->mean[j];
     }
     return WEFT_OK;
 }
@@ -254,20 +172,19 @@ static weft_status find_means(starter *s)
 /* gradient [weights] = of host's rows less their mean, in training vertices. */
 static weft_status gradient_of_host(starter *s, double *gradient)
 {
-    weft_tensor b = owned(s, &s->b);
-    WEFT_TRY(find_means(s));
+    weft_tensor b = gnn_linear_owned(&s->sums, &s->sums.b);
     for (int64_t row = 0; row < s->rows; ++row) {
-        const bool training = is_training(s, row);
+        const bool training = is_in(s, TRAIN_SPLIT_TRAIN, row);
         for (int64_t j = 0; j < s->classes; ++j) {
             float *value = &s->host[row * s->classes + j];
             *value = training ? (float)((double)*value - s->mean[j]) : 0.0F;
         }
     }
     WEFT_TRY(tensor_upload(&b, s->host));
-    WEFT_TRY(backward(s));
+    WEFT_TRY(gnn_linear_backward(&s->sums));
     const int64_t half = s->features * s->classes;
-    for (int h = 0; h < s->halves; ++h) {
-        WEFT_TRY(tensor_download(&s->g[h], s->host));
+    for (int h = 0; h < s->sums.halves; ++h) {
+        WEFT_TRY(tensor_download(&s->sums.g[h], s->host));
         for (int64_t i = 0; i < half; ++i) {
             gradient[h * half + i] = (double)s->host[i];
         }
@@ -275,82 +192,130 @@ static weft_status gradient_of_host(starter *s, double *gradient)
     return add_over_ranks(s, gradient, s->weights);
 }
 
-/* w = values, on the backend. */
+/* The backend's weights = values. */
 static weft_status set_weights(starter *s, const double *values)
 {
     const int64_t half = s->features * s->classes;
-    for (int h = 0; h < s->halves; ++h) {
+    for (int h = 0; h < s->sums.halves; ++h) {
         for (int64_t i = 0; i < half; ++i) {
             s->host[i] = (float)values[h * half + i];
         }
-        WEFT_TRY(tensor_upload(&s->w[h], s->host));
+        WEFT_TRY(tensor_upload(&s->sums.w[h], s->host));
     }
     return WEFT_OK;
 }
 
-/* host = second(first(X w)) */
-static weft_status answer(starter *s)
+/* host = second(first(X w)) of the backend's weights. */
+static weft_status answer(starter *s, bool all)
 {
-    const weft_tensor b = owned(s, &s->b);
-    WEFT_TRY(first(s));
-    WEFT_TRY(second(s));
+    const weft_tensor b = gnn_linear_owned(&s->sums, &s->sums.b);
+    WEFT_TRY(gnn_linear_first(&s->sums));
+    WEFT_TRY(gnn_linear_second(&s->sums, all));
     return tensor_download(&b, s->host);
 }
 
-/* Column j of x times column j of y. */
-static double column_product(const starter *s, const double *x, const double *y, int64_t j)
+/* The square of column j. */
+static double column_square(const starter *s, const double *x, int64_t j)
 {
     double sum = 0.0;
     for (int64_t i = j; i < s->weights; i += s->classes) {
-        sum += x[i] * y[i];
+        sum += x[i] * x[i];
     }
     return sum;
 }
 
-/* One step of conjugate gradients for each class. Answers of the direction have the means that were found last. */
-static void step(starter *s)
+/* One step of conjugate gradients for each class along `direction`, whose answers are host's. */
+static void advance(starter *s)
 {
     for (int64_t j = 0; j < s->classes; ++j) {
-        const double before = column_product(s, s->residual, s->residual, j);
-        const double curvature = column_product(s, s->direction, s->q, j);
+        const double before = column_square(s, s->residual, j), curvature = s->square[j];
         const double rate = curvature > 0.0 ? before / curvature : 0.0;
         s->overflows = s->overflows || !isfinite(before) || !isfinite(curvature);
+        s->spread[j] = rate;
         s->bias[j] -= rate * s->mean[j];
         for (int64_t i = j; i < s->weights; i += s->classes) {
-            s->w0[i] += rate * s->direction[i];
-            s->residual[i] -= rate * s->q[i];
+            s->w[i] += rate * s->direction[i];
         }
-        const double after = column_product(s, s->residual, s->residual, j);
+        for (int64_t i = j; i < s->rows * s->classes; i += s->classes) {
+            s->score[i] += (float)(rate * (double)s->host[i]);
+        }
+    }
+}
+
+/* The direction of the next step; spread has the rates of the last one. */
+static weft_status turn(starter *s)
+{
+    WEFT_TRY(gradient_of_host(s, s->q));
+    for (int64_t j = 0; j < s->classes; ++j) {
+        const double before = column_square(s, s->residual, j);
+        for (int64_t i = j; i < s->weights; i += s->classes) {
+            s->residual[i] -= s->spread[j] * s->q[i];
+        }
+        const double after = column_square(s, s->residual, j);
         for (int64_t i = j; i < s->weights; i += s->classes) {
             s->direction[i] = s->residual[i] + (before > 0.0 ? after / before : 0.0) * s->direction[i];
         }
     }
+    return WEFT_OK;
 }
 
-static weft_status solve(starter *s)
+/* [out] sum: of the probabilities of validation vertices' labels. */
+static weft_status judge(const starter *s, double *sum)
 {
-    put_labels(s);
-    WEFT_TRY(gradient_of_host(s, s->residual));
-    memcpy(s->bias, s->mean, (size_t)s->classes * sizeof *s->bias);
-    memcpy(s->direction, s->residual, (size_t)s->weights * sizeof *s->direction);
-    for (int i = 0; i < STEPS; ++i) {
-        WEFT_TRY(set_weights(s, s->direction));
-        WEFT_TRY(answer(s));
-        WEFT_TRY(gradient_of_host(s, s->q));
-        step(s);
+    *sum = 0.0;
+    for (int64_t row = 0; row < s->rows; ++row) {
+        if (!is_in(s, VALID, row)) {
+            continue;
+        }
+        const float *score = &s->score[row * s->classes];
+        const int32_t label = s->targets->label_host[row];
+        double others = 0.0;
+        for (int64_t j = 0; j < s->classes; ++j) {
+            const double ahead = (double)score[j] + s->bias[j] - (double)score[label] - s->bias[label];
+            others += exp(SHARPNESS * ahead);
+        }
+        *sum += 1.0 / others;
     }
-    return set_weights(s, s->w0);
+    return add_over_ranks(s, sum, 1);
+}
+
+/* best, best_bias = the model of the best step. [out] steps: its number. */
+static weft_status solve(starter *s, int *steps)
+{
+    const bool judges = s->targets->counted[VALID] > 0;
+    double highest = 0.0;
+    put_labels(s);
+    WEFT_TRY(find_means(s));
+    memcpy(s->bias, s->mean, (size_t)s->classes * sizeof *s->bias);
+    WEFT_TRY(gradient_of_host(s, s->residual));
+    memcpy(s->direction, s->residual, (size_t)s->weights * sizeof *s->direction);
+    *steps = 0;
+    for (int i = 1; i <= (judges ? MOST : STEPS) && i - *steps <= PATIENCE; ++i) {
+        double sum = (double)i;
+        WEFT_TRY(i > 1 ? turn(s) : WEFT_OK);
+        WEFT_TRY(set_weights(s, s->direction));
+        WEFT_TRY(answer(s, judges));
+        WEFT_TRY(find_means(s));
+        advance(s);
+        WEFT_TRY(judges ? judge(s, &sum) : WEFT_OK);
+        if (sum > highest || i == 1) {
+            highest = sum;
+            *steps = i;
+            memcpy(s->best, s->w, (size_t)s->weights * sizeof *s->best);
+            memcpy(s->best_bias, s->bias, (size_t)s->classes * sizeof *s->best_bias);
+        }
+    }
+    return set_weights(s, s->best);
 }
 
 /* ---- the network ------------------------------------------------------------------------------------------------- */
 
-/* mean and deviation = those of first(X w) over all vertices. */
-static weft_status find_moments(starter *s)
+/* moments [2 * classes] = means and deviations of a matrix' columns over all vertices. */
+static weft_status find_moments(starter *s, const weft_tensor *matrix, double *moments)
 {
-    const weft_tensor a = owned(s, &s->a);
-    double *const mean = s->mean, *const deviation = s->deviation, count = (double)s->rows;
-    WEFT_TRY(first(s));
-    WEFT_TRY(tensor_download(&a, s->host));
+    const weft_tensor rows = gnn_linear_owned(&s->sums, matrix);
+    double *const mean = moments, *const deviation = moments + s->classes, count = (double)s->rows;
+    WEFT_TRY(tensor_download(&rows, s->host));
     memset(mean, 0, 2 * (size_t)s->classes * sizeof *mean);
     for (int64_t i = 0; i < s->rows * s->classes; ++i) {
         const double value = (double)s->host[i];
@@ -368,134 +333,27 @@ static weft_status find_moments(starter *s)
     return WEFT_OK;
 }
 
-static bool has_batch_norm(const starter *s)
+static weft_status find_all_moments(starter *s)
 {
-    return s->model->norm[0].kind == NORM_BATCH;
-}
-
-/* Batch norm undoes the length of columns in front of it, but an optimiser's steps depend on it. So they are as long as
- * drawn ones, whatever the features' scale, and half as long where weights for a vertex and its neighbours add up. */
-static void find_spreads(starter *s)
-{
-    const double inputs = (double)(s->halves * s->features), hidden = (double)s->model->plan.config.hidden;
-    const double drawn = sqrt(2.0 / (inputs + hidden)); /* glorot's deviation of a weight */
-    for (int64_t j = 0; j < s->classes; ++j) {
-        const double own = sqrt(column_product(s, s->w0, s->w0, j) / inputs) / s->deviation[j];
-        s->spread[j] = has_batch_norm(s) && own > 0.0 ? drawn / (own * (double)s->halves) : 1.0;
+    WEFT_TRY(gnn_linear_first(&s->sums));
+    WEFT_TRY(find_moments(s, &s->sums.a, s->moments));
+    if (!gnn_linear_reads_second(&s->sums.model->plan)) {
+        return WEFT_OK;
     }
-}
-
-typedef void edit(const starter *s, int64_t rows, int64_t cols, float *value);
-
-static weft_status edit_block(starter *s, int block, edit *edits)
-{
-    weft_tensor value = param_value(&s->model->params, block);
-    WEFT_TRY(tensor_download(&value, s->host));
-    edits(s, value.rows, value.cols, s->host);
-    return tensor_upload(&value, s->host);
-}
-
-/* Weights for a vertex and for its neighbours stand side by side, or one above the other. */
-static float *element(const starter *s, int layer, int half, int64_t row, int64_t col, int64_t cols, float *value)
-{
-    const gnn_layer_plan *plan = &s->model->plan.layer[layer];
-    const bool beside = plan->flow == GNN_FLOW_LINEAR_FIRST;
-    return &value[(row + (beside ? 0 : half * plan->d_in)) * cols + col + (beside ? half * plan->d_out : 0)];
-}
-
-static void edit_first(const starter *s, int64_t rows, int64_t cols, float *value)
-{
-    assert(rows * cols >= s->weights);
-    (void)rows;
-    for (int64_t i = 0; i < s->weights; ++i) {
-        const int64_t j = i % s->classes, row = i / s->classes;
-        const int half = (int)(row / s->features);
-        const float weight = (float)(s->w0[i] * s->spread[j] / s->deviation[j]);
-        *element(s, 0, half, row % s->features, j, cols, value) = weight;
-        *element(s, 0, half, row % s->features, s->classes + j, cols, value) = -weight;
-    }
-}
-
-static void edit_last(const starter *s, int64_t rows, int64_t cols, float *value)
-{
-    memset(value, 0, (size_t)(rows * cols) * sizeof *value);
-    for (int half = 0; half < s->halves; ++half) {
-        for (int64_t j = 0; j < s->classes; ++j) {
-            *element(s, 1, half, j, j, cols, value) = (float)(SHARPNESS * s->deviation[j]);
-            *element(s, 1, half, s->classes + j, j, cols, value) = (float)(-SHARPNESS * s->deviation[j]);
-        }
-    }
-}
-
-static void edit_zero(const starter *s, int64_t rows, int64_t cols, float *value)
-{
-    (void)s;
-    memset(value, 0, (size_t)(rows * cols) * sizeof *value);
-}
-
-/* Both columns of a class. */
-static void put_pair(const starter *s, int64_t j, double first, double second, float *value)
-{
-    value[j] = (float)first;
-    value[s->classes + j] = (float)second;
-}
-
-/* Shifts that give back the means which batch norm takes off. */
-static void edit_shifts(const starter *s, int64_t rows, int64_t cols, float *value)
-{
-    assert(rows == 1 && cols >= 2 * s->classes);
-    (void)rows;
-    (void)cols;
-    for (int64_t j = 0; j < s->classes; ++j) {
-        const double mean = s->mean[j] / s->deviation[j];
-        put_pair(s, j, mean, -mean, value);
-    }
-}
-
-static void edit_means(const starter *s, int64_t rows, int64_t cols, float *value)
-{
-    assert(rows == 1 && cols >= 2 * s->classes);
-    (void)rows;
-    (void)cols;
-    for (int64_t j = 0; j < s->classes; ++j) {
-        const double mean = s->spread[j] * s->mean[j] / s->deviation[j];
-        put_pair(s, j, mean, -mean, value);
-    }
-}
-
-static void edit_variances(const starter *s, int64_t rows, int64_t cols, float *value)
-{
-    assert(rows == 1 && cols >= 2 * s->classes);
-    (void)rows;
-    (void)cols;
-    for (int64_t j = 0; j < s->classes; ++j) {
-        put_pair(s, j, s->spread[j] * s->spread[j], s->spread[j] * s->spread[j], value);
-    }
-}
-
-static void edit_bias(const starter *s, int64_t rows, int64_t cols, float *value)
-{
-    assert(rows == 1 && cols == s->classes);
-    (void)rows;
-    for (int64_t j = 0; j < cols; ++j) {
-        value[j] = (float)(SHARPNESS * s->bias[j]);
-    }
+    WEFT_TRY(gnn_linear_second(&s->sums, true));
+    return find_moments(s, &s->sums.b, s->second_moments);
 }
 
 static weft_status write_network(starter *s)
 {
-    const gnn_model *model = s->model;
-    const train_norm *norm = &model->norm[0];
-    find_spreads(s);
-    WEFT_TRY(edit_block(s, model->layer[0].linear.weight, edit_first));
-    WEFT_TRY(edit_block(s, model->layer[0].linear.bias, edit_zero));
-    WEFT_TRY(edit_block(s, model->layer[1].linear.weight, edit_last));
-    if (has_batch_norm(s)) {
-        WEFT_TRY(edit_block(s, norm->beta, edit_shifts));
-        WEFT_TRY(edit_block(s, norm->running_mean, edit_means));
-        WEFT_TRY(edit_block(s, norm->running_var, edit_variances));
-    }
-    return edit_block(s, model->layer[1].linear.bias, edit_bias);
+    return gnn_linear_write(s->sums.model, &(gnn_linear_model){.w = s->best,
+                                                               .bias = s->best_bias,
+                                                               .mean = s->moments,
+                                                               .deviation = s->moments + s->classes,
+                                                               .second_mean = s->second_moments,
+                                                               .second_deviation = s->second_moments + s->classes,
+                                                               .spread = s->spread,
+                                                               .host = s->host});
 }
 
 static weft_status begin(void *self)
@@ -504,25 +362,26 @@ static weft_status begin(void *self)
     const train_targets *targets = model->start_targets;
     const gnn_layer_plan *plan = &model->plan.layer[0];
     const double start = clock_seconds();
-    starter s = {.model = model,
+    int steps = 0;
+    starter s = {.sums.model = model,
                  .targets = targets,
                  .rows = model->plan.n_owned,
                  .features = plan->d_in,
-                 .classes = targets->outputs,
-                 .halves = halves_of(&model->plan)};
+                 .classes = targets->outputs};
     assert(gnn_linear_start_obstacle(&model->plan, targets) == NULL);
-    s.weights = s.halves * s.features * s.classes;
+    s.weights = gnn_linear_halves(&model->plan) * s.features * s.classes;
     weft_status status = comm_agree(model->comm, create(&s));
     WEFT_TRY_GOTO(status, status, done);
-    WEFT_TRY_GOTO(gnn_aggregator_start_pass(&model->aggregator, &(gnn_halo_pass){.training = false}), status, done);
-    WEFT_TRY_GOTO(solve(&s), status, done);
-    WEFT_TRY_GOTO(find_moments(&s), status, done);
+    WEFT_TRY_GOTO(gnn_linear_sums_start(&s.sums), status, done);
+    WEFT_TRY_GOTO(solve(&s, &steps), status, done);
+    WEFT_TRY_GOTO(find_all_moments(&s), status, done);
     if (s.overflows) {
         log_warn("first weights: drawn, not linear: squares of these features leave float32; standardised ones do not");
         goto done;
     }
     WEFT_TRY_GOTO(comm_agree(model->comm, write_network(&s)), status, done);
-    log_info("first weights: a linear model of the features, fitted in %.3f s", clock_seconds() - start);
+    log_info("first weights: a linear model of the features, of %d steps, fitted in %.3f s", steps,
+             clock_seconds() - start);
 done:
     destroy(&s);
     return status;

@@ -1,21 +1,15 @@
 /*
  * gnn/linear_start.h: --weight-init linear: a network of two convolutions begins as the linear model of least squares.
  *
- *     S = second(first(X W))      first, second: the sums over neighbours of the two convolutions, without what stands
- *                                 between them; of GraphSAGE first(X W) = X W_self + M X W_neigh, second = I + M
+ *     S = second(first(X W))      the sums over neighbours of the two convolutions, without what stands between them:
+ *                                 gnn/linear_sums.h
  *
- * W [features, classes] takes a few steps of conjugate gradients towards the labels of training vertices. Few steps are
- * the ridge: directions along which features vary little are not learned. A step costs two sums over neighbours and two
- * products of the width of the classes, so all of them are less than an epoch of training. The network computes S:
- *
- *     hidden column j      relu( S_1 / d),  S_1 = column j of first(X W), d = its deviation over all vertices; in front
- *                          of batch norm its weights have a length that does not depend on the features' scale
- *     hidden column C + j  relu(-S_1 / d)   relu(x) - relu(-x) = x
- *     others               as they were drawn; weights behind them are 0 and train from there
- *     last layer           d times the difference of both, times SHARPNESS, which makes a label likely in softmax
- *
- * Batch norm begins with shifts and running statistics that make these columns of it. Sums over ranks are in
- * float64, so P ranks begin where one begins, to rounding.
+ * W [features, classes] takes steps of conjugate gradients towards the labels of training vertices. Few steps are the
+ * ridge: directions along which features vary little are not learned. Steps end where the mean probability of the
+ * labels of validation vertices is largest; without such vertices there are three. A step costs two sums over
+ * neighbours and two products of the width of the classes, so all of them are less than a few epochs of training. The
+ * network computes S (gnn/linear_write.h). Sums over ranks are in float64, so P ranks begin where one begins, to
+ * rounding.
  */
 #pragma once
 
@@ -25,7 +19,8 @@
 typedef struct gnn_start_facts {
     gnn_kind kind;
     bool maxima; /* of neighbours */
-    int layers;
+    int convolutions;
+    int out_heads;  /* of gat */
     bool passed_by; /* something leads past the layers, or stands behind them */
     norm_kind norm;
     bool learns_classes;

@@ -39,3 +39,6 @@ tensor_attention attention_edges(const gnn_layer *layer, const gnn_attention *at
 weft_status attention_finish(gnn_layer *layer, const gnn_attention *attention);
 /* dy, and what edges need of it: total and mean, of the owned rows. */
 weft_status attention_begin_backward(gnn_layer *layer, const gnn_attention *attention);
+
+/* Returns gat's block [heads, D] of vectors that score an edge's source. */
+int gat_source_vector(const gnn_layer *layer);

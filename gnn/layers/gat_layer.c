@@ -247,6 +247,12 @@ static weft_status backward(gnn_layer *layer, const train_pass *pass, const hal_
     return train_ready(pass, layer->linear.weight);
 }
 
+int gat_source_vector(const gnn_layer *layer)
+{
+    const gat_layer *gat = layer->own;
+    return gat->source_vector;
+}
+
 const gnn_layer_ops gnn_layer_gat = {
     GNN_LAYER_OPS, .connects = true,    .heads = true,       .attends = HAL_OP_attention_backward_sources,
     .elu = true,   .walks_edges = true, .counts_self = true, .plan = plan_gat};

@@ -394,8 +394,8 @@ class TrainOptions(TypedDict, total=False):
     weight_init: one of glorot, uniform, linear; default glorot
         how linear maps over a graph begin: glorot = within sqrt(6 / (inputs + outputs)) of 0, biases at 0; uniform =
         within 1 / sqrt(inputs), biases too, as the layers of PyTorch, and PyG's SAGEConv and GIN, do; linear = as
-        glorot, but gcn and sage of two layers first answer as a linear model of the features would that fits the
-        training labels by a few steps of least squares
+        glorot, but gcn, sage, gat and gin of two layers first answer as a linear model of the features would that
+        fits the training labels by least squares, in so many steps as serve the validation labels best
     feature_form: one of auto, whole, sparse; default auto
         how features are held and multiplied: whole, or sparse, those alone that are not 0; auto: sparse where hardly
         any are

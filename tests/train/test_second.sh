@@ -124,16 +124,16 @@ assert epochs("fast-sums")[0]["second_damping"] == 0.03 and chosen["fast-sums"][
 def second_of(run):
     options = json.load(open(run + "/run.json"))["options"]
     return [options[name]["value"] for name in ("precondition", "precondition-solve", "lr", "schedule-cycle", "precondition-first")]
-assert second_of("fast-many") == ["kfac", "inverse", "0.5", "10", "10"] and second_of("wide-gcn")[:3] == ["none", "eigen", "0.003"]
+assert second_of("fast-many") == ["kfac", "inverse", "0.5", "10", "10"] and second_of("wide-gcn")[:3] == ["none", "eigen", "0.01"]
 assert second_of("bare-sage")[0] == "none", second_of("bare-sage")
 assert second_of("spare-gcn") == ["input", "eigen", "0.3", "0", "1"] and second_of("fast-asked") == ["kfac", "eigen", "0.3", "0", "1"]
 assert chosen["fast-many"]["precondition-damping"] == "auto" and chosen["fast-many"]["input-dropout"] == "0", chosen["fast-many"]
 assert [chosen["one-7"][name] for name in ("input-dropout", "weight-decay", "weight-init", "precondition-clip")] == ["-1", "0.05", "linear", "0.01"], chosen["one-7"]
 assert [chosen["wide-gcn"][name] for name in ("input-dropout", "weight-decay", "weight-init")] == ["0", "0", "linear"], chosen["wide-gcn"]
 assert [(chosen["spare-" + m]["weight-init"], chosen["spare-" + m]["precondition-clip"]) for m in ("gcn", "sage")] == [("linear", "0.01"), ("linear", "0.1")]
-assert chosen["wide-gin"]["weight-init"] == "glorot" and chosen["fast-many"]["weight-init"] == "glorot"
+assert chosen["wide-gin"]["weight-init"] == "linear" and chosen["fast-many"]["weight-init"] == "glorot"
 assert chosen["wide-gin"]["precondition"] == "none" and chosen["wide-gin"]["input-dropout"] == "0", chosen["wide-gin"]
-assert [chosen["scarce-gcn"][name] for name in ("precondition", "weight-init", "lr")] == ["none", "linear", "0.003"], chosen["scarce-gcn"]
+assert [chosen["scarce-gcn"][name] for name in ("precondition", "weight-init", "lr", "warmup")] == ["none", "linear", "0.003", "20"], chosen["scarce-gcn"]
 asked = json.load(open("fast-asked/run.json"))["options"]
 assert second_of("spare-sage") == ["input", "eigen", "0.5", "0", "10"], second_of("spare-sage")
 assert json.load(open("spare-gcn/run.json"))["options"]["dropout"]["value"] == "0.2"

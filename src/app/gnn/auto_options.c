@@ -82,7 +82,8 @@ static bool may_start_linear(const weft_options *options, const gnn_facts *facts
 {
     const gnn_start_facts start = {.kind = gnn_kind_asked(options),
                                    .maxima = takes_maxima(options),
-                                   .layers = (int)option_int(options, OPT_LAYERS),
+                                   .convolutions = (int)option_int(options, OPT_LAYERS),
+                                   .out_heads = (int)option_int(options, OPT_OUT_HEADS),
                                    .passed_by = option_choice(options, OPT_JUMPING) != GNN_JUMPING_NONE ||
                                                 gnn_links_asked(options),
                                    .norm = option_choice(options, OPT_NORM),
@@ -100,19 +101,12 @@ static bool has_scarce_rows(const gnn_facts *facts)
     return 2 * facts->training < facts->features;
 }
 
-/* Returns true if a linear model by least squares is a good beginning. A graph of few labels wants very many features
- * for it, of few rows sage wants some that are not scarce, and of many rows features are to be no fewer than hidden
- * columns (docs/recipes.md). */
+/* Returns true if a linear model by least squares is a good beginning: few rows or labels say no more than it learns.
+ * Of many rows sums of gin say more, and features are to be no fewer than hidden columns (docs/recipes.md). */
 static bool suits_linear_start(const weft_options *options, const gnn_facts *facts)
 {
-    enum { FEATURES_A_LABEL = 8 };
-    if (gnn_has_few_labels(facts)) {
-        return facts->features >= FEATURES_A_LABEL * facts->training;
-    }
-    if (has_many_rows(facts)) {
-        return facts->features >= option_int(options, OPT_HIDDEN);
-    }
-    return gnn_kind_asked(options) != GNN_SAGE || !has_scarce_rows(facts);
+    const bool few = gnn_has_few_labels(facts) || !has_many_rows(facts);
+    return few || (!is_gin(options) && facts->features >= option_int(options, OPT_HIDDEN));
 }
 
 /* Such a network begins as the linear model. [out] starts */
@@ -135,9 +129,9 @@ static weft_status decide_linear_start(weft_options *options, const gnn_facts *f
 /* Returns why second order gives way, or NULL. All of it was measured (docs/recipes.md). */
 static const char *ends_higher_with_adam(const weft_options *options, const gnn_facts *facts, bool starts)
 {
-    const bool between = !has_scarce_rows(facts) && !has_many_rows(facts);
-    if (starts && (gnn_has_few_labels(facts) || between)) {
-        return "short steps of Adam keep the linear start";
+    const bool attends = gnn_kind_asked(options) == GNN_GAT;
+    if (starts && (gnn_has_few_labels(facts) || !has_many_rows(facts) || attends)) {
+        return "first steps of Adam that are short keep the linear start";
     }
     if (gnn_has_few_labels(facts)) {
         return "few labels end higher with Adam";
@@ -150,8 +144,23 @@ static const char *ends_higher_with_adam(const weft_options *options, const gnn_
                : NULL;
 }
 
-/* Second order gives way to Adam, in half of the epochs of other recipes; sums of gin need them all. A third of the
- * usual rate keeps what a linear start knows, and few labels of classes are as good, and sooner, at twice of it. */
+/* A warm-up keeps what a linear start knows. Where rows are scarce, long ones drown others in a linear model, so rows
+ * that are counts take one length (docs/recipes.md). */
+static weft_status decide_after_start(weft_options *options, const gnn_facts *facts)
+{
+    const bool counts = gnn_scaling_for(facts, true) == GNN_SCALE_NONE;
+    WEFT_TRY(decide_unless_set(options, OPT_WARMUP, "20"));
+    if (!gnn_has_few_labels(facts) && has_scarce_rows(facts) && counts && option_is_auto(options, OPT_NORMALIZE)) {
+        log_info("recipe fast: features: rows divided by their length (training vertices are fewer than half of the "
+                 "features)");
+        return option_decide(options, OPT_NORMALIZE, "length");
+    }
+    return WEFT_OK;
+}
+
+/* Second order gives way to Adam, in half of the epochs of other recipes; sums of gin need them all. Few labels of
+ * classes keep more of a linear start at a third of the usual rate, and without one are as good at twice of it, and
+ * sooner. */
 static weft_status give_way(weft_options *options, const gnn_facts *facts, bool starts, const char *reason)
 {
     const char *epochs = is_gin(options) ? "200" : "100";
@@ -159,11 +168,12 @@ static weft_status give_way(weft_options *options, const gnn_facts *facts, bool 
     const bool few =
         gnn_has_few_labels(facts) && option_choice(options, OPT_LOSS) == LOSS_XENT && !gnn_links_asked(options);
     WEFT_TRY(option_decide(options, OPT_PRECONDITION, "none"));
-    WEFT_TRY(adam && (starts || few) ? decide_unless_set(options, OPT_LR, starts ? "0.003" : "0.02") : WEFT_OK);
+    WEFT_TRY(adam && few ? decide_unless_set(options, OPT_LR, starts ? "0.003" : "0.02") : WEFT_OK);
+    WEFT_TRY(starts ? decide_after_start(options, facts) : WEFT_OK);
     WEFT_TRY(option_source_of(options, OPT_EPOCHS) == OPTION_RECIPE ? option_decide(options, OPT_EPOCHS, epochs)
                                                                     : WEFT_OK);
-    log_info("recipe fast: precondition none, --lr %s, %s epochs (%s)", option_text(options, OPT_LR),
-             option_text(options, OPT_EPOCHS), reason);
+    log_info("recipe fast: precondition none, --lr %s, warm-up of %s epochs, %s in all (%s)",
+             option_text(options, OPT_LR), option_text(options, OPT_WARMUP), option_text(options, OPT_EPOCHS), reason);
     return WEFT_OK;
 }
 
