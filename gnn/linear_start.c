@@ -11,14 +11,20 @@
 #include "base/log.h"
 #include "gnn/linear_write.h"
 
-/* STEPS: without validation vertices. MOST: with them; PATIENCE: so many in a row that are no better end the search.
- * SHARPNESS: of answers as softmax reads them there. Chosen on Cora, Citeseer, Squirrel and Photo, and tried on others
- * (docs/recipes.md). */
+/* STEPS: where nothing judges them. MOST: with validation vertices; PATIENCE: so many in a row that are no better end the
+ * search. SHARPNESS: of answers as softmax reads them there. Chosen on Cora, Citeseer, Squirrel and Photo, and tried on
+ * others (docs/recipes.md). */
 enum { STEPS = 3, MOST = 20, PATIENCE = 3 };
+enum { FEW_ROWS = 4 }; /* training vertices for each feature: fewer are few */
 enum { VALID = TRAIN_SPLIT_TRAIN + 1 }; /* split */
 #define SHARPNESS 10.0
 /* Deviations below this are those of a column that says nothing. */
 #define LEAST_DEVIATION 1e-12
+/* Two sums whose squares' determinant is less than this share of their product are not told apart. */
+#define LEAST_DIFFERENCE 1e-9
+
+/* Sums over training vertices, for a class: of the own rows of first(X w), of those of its neighbours, and of labels. */
+enum { OWN, NEAR, OWN_OWN, OWN_NEAR, NEAR_NEAR, OWN_LABEL, NEAR_LABEL, LABEL, SUMS };
 
 typedef struct starter {
     gnn_linear_sums sums;
@@ -28,6 +34,9 @@ typedef struct starter {
     double *w, *best, *residual, *direction, *q;    /* [weights] each: one half behind the other */
     double *mean, *square, *bias, *best_bias;       /* [classes] each, as those below are; square stands behind mean */
     double *moments, *second_moments, *spread, *at; /* moments: [2 * classes], means and deviations */
+    double *products;                               /* [classes, SUMS] */
+    double share[2];                                /* of a vertex and of its neighbours in sage's last layer */
+    bool few;                                       /* training vertices for the features */
     bool overflows;                                 /* of float32: there is no model */
 } starter;
 
@@ -75,7 +84,7 @@ static int64_t host_numbers(const gnn_plan *plan)
 /* Doubles of the solver. */
 static int64_t solver_numbers(int64_t weights, int64_t classes)
 {
-    return 5 * weights + 9 * classes; /* w to q, mean to spread */
+    return 5 * weights + (9 + SUMS) * classes; /* w to q, mean to products */
 }
 
 uint64_t gnn_linear_start_bytes(const gnn_plan *plan)
@@ -114,6 +123,7 @@ static weft_status create(starter *s)
     s->moments = take(s, 2 * s->classes);
     s->second_moments = take(s, 2 * s->classes);
     s->spread = take(s, s->classes);
+    s->products = take(s, SUMS * s->classes);
     return WEFT_OK;
 }
 
@@ -282,7 +292,8 @@ static weft_status judge(const starter *s, double *sum)
 /* best, best_bias = the model of the best step. [out] steps: its number. */
 static weft_status solve(starter *s, int *steps)
 {
-    const bool judges = s->targets->counted[VALID] > 0;
+    const bool attends = s->sums.model->plan.config.kind == GNN_GAT;
+    const bool judges = s->targets->counted[VALID] > 0 && (s->few || attends);
     double highest = 0.0;
     put_labels(s);
     WEFT_TRY(find_means(s));
@@ -308,7 +319,7 @@ static weft_status solve(starter *s, int *steps)
     return set_weights(s, s->best);
 }
 
-/* ---- the network ------------------------------------------------------------------------------------------------- */
+/* ---- moments ----------------------------------------------------------------------------------------------------- */
 
 /* moments [2 * classes] = means and deviations of a matrix' columns over all vertices. */
 static weft_status find_moments(starter *s, const weft_tensor *matrix, double *moments)
@@ -344,10 +355,82 @@ static weft_status find_all_moments(starter *s)
     return find_moments(s, &s->sums.b, s->second_moments);
 }
 
+/* ---- shares of a vertex and of its neighbours -------------------------------------------------------------------- */
+
+/* products: host holds first(X w), and score second of it, in training vertices. */
+static weft_status add_products(starter *s)
+{
+    memset(s->products, 0, (size_t)(SUMS * s->classes) * sizeof *s->products);
+    for (int64_t row = 0; row < s->rows; ++row) {
+        const int64_t columns = is_in(s, TRAIN_SPLIT_TRAIN, row) ? s->classes : 0;
+        for (int64_t j = 0; j < columns; ++j) {
+            const int64_t i = row * s->classes + j;
+            const double own = (double)s->host[i], near = (double)s->score[i] - own;
+            const double label = s->targets->label_host[row] == j ? 1.0 : 0.0;
+            double *sum = &s->products[j * SUMS];
+            sum[OWN] += own;
+            sum[NEAR] += near;
+            sum[OWN_OWN] += own * own;
+            sum[OWN_NEAR] += own * near;
+            sum[NEAR_NEAR] += near * near;
+            sum[OWN_LABEL] += own * label;
+            sum[NEAR_LABEL] += near * label;
+            sum[LABEL] += label;
+        }
+    }
+    return add_over_ranks(s, s->products, SUMS * s->classes);
+}
+
+/* Least squares of two numbers for all classes together, and of a bias for each. */
+static void solve_shares(starter *s)
+{
+    const double count = (double)s->targets->counted[TRAIN_SPLIT_TRAIN];
+    double own_own = 0.0, own_near = 0.0, near_near = 0.0, own_label = 0.0, near_label = 0.0;
+    for (int64_t j = 0; j < s->classes; ++j) {
+        const double *sum = &s->products[j * SUMS];
+        own_own += sum[OWN_OWN] - sum[OWN] * sum[OWN] / count;
+        own_near += sum[OWN_NEAR] - sum[OWN] * sum[NEAR] / count;
+        near_near += sum[NEAR_NEAR] - sum[NEAR] * sum[NEAR] / count;
+        own_label += sum[OWN_LABEL] - sum[OWN] * sum[LABEL] / count;
+        near_label += sum[NEAR_LABEL] - sum[NEAR] * sum[LABEL] / count;
+    }
+    const double determinant = own_own * near_near - own_near * own_near;
+    s->overflows = s->overflows || !isfinite(determinant);
+    if (!(determinant > LEAST_DIFFERENCE * own_own * near_near)) {
+        return;
+    }
+    s->share[0] = (near_near * own_label - own_near * near_label) / determinant;
+    s->share[1] = (own_own * near_label - own_near * own_label) / determinant;
+    for (int64_t j = 0; j < s->classes; ++j) {
+        const double *sum = &s->products[j * SUMS];
+        s->best_bias[j] = (sum[LABEL] - s->share[0] * sum[OWN] - s->share[1] * sum[NEAR]) / count;
+    }
+}
+
+/* A vertex and its neighbours say the same of its class with different noise, so sage's last layer weighs them: host
+ * holds first(X w) of all vertices. Of few rows the linear model knows the labels of training vertices by heart, so that
+ * these say too much of their own. */
+static weft_status find_shares(starter *s)
+{
+    s->share[0] = s->share[1] = 1.0;
+    if (s->sums.halves == 1 || s->few) {
+        return WEFT_OK;
+    }
+    const weft_tensor b = gnn_linear_owned(&s->sums, &s->sums.b);
+    WEFT_TRY(gnn_linear_second(&s->sums, false));
+    WEFT_TRY(tensor_download(&b, s->score));
+    WEFT_TRY(add_products(s));
+    solve_shares(s);
+    return WEFT_OK;
+}
+
+/* ---- the network ------------------------------------------------------------------------------------------------- */
+
 static weft_status write_network(starter *s)
 {
     return gnn_linear_write(s->sums.model, &(gnn_linear_model){.w = s->best,
                                                                .bias = s->best_bias,
+                                                               .share = s->share,
                                                                .mean = s->moments,
                                                                .deviation = s->moments + s->classes,
                                                                .second_mean = s->second_moments,
@@ -367,7 +450,8 @@ static weft_status begin(void *self)
                  .targets = targets,
                  .rows = model->plan.n_owned,
                  .features = plan->d_in,
-                 .classes = targets->outputs};
+                 .classes = targets->outputs,
+                 .few = targets->counted[TRAIN_SPLIT_TRAIN] < FEW_ROWS * plan->d_in};
     assert(gnn_linear_start_obstacle(&model->plan, targets) == NULL);
     s.weights = gnn_linear_halves(&model->plan) * s.features * s.classes;
     weft_status status = comm_agree(model->comm, create(&s));
@@ -375,6 +459,7 @@ static weft_status begin(void *self)
     WEFT_TRY_GOTO(gnn_linear_sums_start(&s.sums), status, done);
     WEFT_TRY_GOTO(solve(&s, &steps), status, done);
     WEFT_TRY_GOTO(find_all_moments(&s), status, done);
+    WEFT_TRY_GOTO(find_shares(&s), status, done);
     if (s.overflows) {
         log_warn("first weights: drawn, not linear: squares of these features leave float32; standardised ones do not");
         goto done;

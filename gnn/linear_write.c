@@ -165,7 +165,7 @@ static void edit_last(const writer *w, int64_t rows, int64_t cols, float *value)
     edit_zero(w, rows, cols, value);
     for (int half = 0; half < w->halves; ++half) {
         for (int64_t j = 0; j < w->classes; ++j) {
-            const float weight = (float)(SHARPNESS / slope * w->linear->deviation[j]);
+            const float weight = (float)(SHARPNESS / slope * w->linear->share[half] * w->linear->deviation[j]);
             *element(w, 1, half, j, j, cols, value) = weight;
             if (w->pairs) {
                 *element(w, 1, half, w->classes + j, j, cols, value) = -weight;

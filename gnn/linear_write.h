@@ -5,7 +5,8 @@
  *                          of batch norm its weights have a length that does not depend on the features' scale
  *     hidden column C + j  relu(-S_1 / d)   relu(x) - relu(-x) = x
  *     others               as they were drawn; weights behind them are 0 and train from there
- *     last layer           d times the difference of both, times SHARPNESS, which makes a label likely in softmax
+ *     last layer           d times the difference of both, times SHARPNESS, which makes a label likely in softmax, and
+ *                          of sage times the shares of a vertex and of its neighbours
  *
  * Batch norm begins with shifts and running statistics that make these columns of it. With fewer than two hidden
  * columns a class a column is relu((S_1 + shift) / d), whose shift, one of all classes, softmax does not see.
@@ -22,6 +23,7 @@
 typedef struct gnn_linear_model {
     double *w;    /* [halves * features, classes] */
     double *bias; /* [classes]: what answers lack at training vertices on average */
+    const double *share; /* [2]: of a vertex and of its neighbours in sage's last layer; 1 elsewhere */
     /* [classes] each, over all vertices: mean and deviation of first(X W), and of S (gin) */
     double *mean, *deviation, *second_mean, *second_deviation;
     double *spread; /* [classes], written here: deviations of the network's hidden columns */
