@@ -183,7 +183,7 @@ static void edit_bias(const writer *w, int64_t rows, int64_t cols, float *value)
     }
 }
 
-/* The vector of the first head. That of targets stays as it is drawn, as it adds one number to all scores of a vertex. */
+/* The vector of the first head. That of targets stays as it is drawn: it adds one number to all scores of a vertex. */
 static void edit_vector(const writer *w, int64_t rows, int64_t cols, float *value)
 {
     (void)rows;
