@@ -102,11 +102,16 @@ static bool has_scarce_rows(const gnn_facts *facts)
 }
 
 /* Returns true if a linear model by least squares is a good beginning: few rows or labels say no more than it learns.
- * Of many rows sums of gin say more, and features are to be no fewer than hidden columns (docs/recipes.md). */
+ * Of many rows features are to be no fewer than hidden columns, and twice as many where these are so few that a class
+ * has less than two, as they are trained in less time than the linear model takes (docs/recipes.md). Sums of gin and
+ * attention wait to be asked, because other sums of their ranks end elsewhere (docs/howto-second-order.md). */
 static bool suits_linear_start(const weft_options *options, const gnn_facts *facts)
 {
     const bool few = gnn_has_few_labels(facts) || !has_many_rows(facts);
-    return few || (!is_gin(options) && facts->features >= option_int(options, OPT_HIDDEN));
+    const bool sums = gnn_kind_asked(options) == GNN_GCN || gnn_kind_asked(options) == GNN_SAGE;
+    const int64_t hidden = option_int(options, OPT_HIDDEN);
+    const int64_t least = 2 * facts->answers > hidden ? 2 * hidden : hidden;
+    return sums && (few || facts->features >= least);
 }
 
 /* Such a network begins as the linear model. [out] starts */
@@ -221,13 +226,14 @@ static weft_status decide_both_sides(weft_options *options, bool starts)
 }
 
 /* Weights of so many rows bear less dropout, and graphsage longer steps: measured, both are sooner at a score, which
- * ends as high (docs/recipes.md). `free`: nobody named the method. */
+ * ends as high. Long first steps would leave the linear start (docs/recipes.md). `free`: nobody named the method. */
 static weft_status decide_spare_rows(weft_options *options, bool free, bool starts)
 {
     const bool sage = gnn_kind_asked(options) == GNN_SAGE && free;
     const bool sgd = !option_is_set(options, OPT_OPTIMIZER) || option_choice(options, OPT_OPTIMIZER) == OPTIMIZER_SGD;
     WEFT_TRY(decide_unless_set(options, OPT_DROPOUT, "0.2"));
-    WEFT_TRY(sage ? decide_first_steps(options) : starts ? decide_short_steps(options) : WEFT_OK);
+    WEFT_TRY(sage && !starts ? decide_first_steps(options) : WEFT_OK);
+    WEFT_TRY(!sage && starts ? decide_short_steps(options) : WEFT_OK);
     WEFT_TRY(sage && sgd ? decide_unless_set(options, OPT_LR, "0.5") : WEFT_OK);
     log_info("recipe fast: dropout %g, first step %g (a hundred training vertices or more for each feature)",
              option_real(options, OPT_DROPOUT), option_real(options, OPT_PRECONDITION_FIRST));
