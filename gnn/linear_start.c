@@ -15,6 +15,11 @@ enum { STEPS = 3 };
 #define SHARPNESS 5.0
 /* Deviations below this are those of a column that says nothing. */
 #define LEAST_DEVIATION 1e-12
+/* Shares of two sums that differ by less than this share of their squares are not told apart. */
+#define LEAST_DIFFERENCE 1e-9
+
+/* Sums over training vertices, for a class: of the own rows of first(X w), of those of its neighbours, and of labels. */
+enum { OWN, NEAR, OWN_OWN, OWN_NEAR, NEAR_NEAR, OWN_LABEL, NEAR_LABEL, LABEL, SUMS };
 
 typedef struct starter {
     gnn_model *model;
@@ -24,11 +29,13 @@ typedef struct starter {
     int64_t weights;                       /* halves * features * classes */
     weft_tensor w[2], g[2];                /* [features, classes]: weights and their gradient */
     weft_tensor a, b;                      /* [n_local, classes] */
-    float *host;                           /* a block of parameters, or [rows, classes] */
+    float *host;                           /* a block of parameters, or [rows, classes] for each half */
     double *w0, *residual, *direction, *q; /* [weights]: one half behind the other */
     double *mean, *deviation;              /* [classes], one behind the other: of what was looked at last */
     double *bias;                          /* [classes]: what answers of w0 lack at training vertices on average */
     double *spread;                        /* [classes]: deviations of the network's hidden columns */
+    double *sums;                          /* [classes, SUMS] */
+    double share[2];                       /* of a vertex and of its neighbours in the last layer */
     bool overflows;                        /* of float32: there is no model */
 } starter;
 
@@ -73,13 +80,14 @@ static int halves_of(const gnn_plan *plan)
 /* Numbers that `host` has room for: of the largest block that is edited, or of all answers. */
 static int64_t host_numbers(const gnn_plan *plan)
 {
-    return larger(halves_of(plan) * plan->layer[0].d_in * plan->layer[0].d_out, plan->n_owned * plan->config.outputs);
+    const int64_t half = larger(plan->layer[0].d_in * plan->layer[0].d_out, plan->n_owned * plan->config.outputs);
+    return halves_of(plan) * half;
 }
 
 /* Doubles of the solver. */
 static int64_t solver_numbers(int64_t weights, int64_t classes)
 {
-    return 4 * weights + 4 * classes; /* w0 to q, mean to spread */
+    return 4 * weights + (4 + SUMS) * classes; /* w0 to q, mean to sums */
 }
 
 uint64_t gnn_linear_start_bytes(const gnn_plan *plan)
@@ -113,6 +121,7 @@ static weft_status create(starter *s)
     s->deviation = s->mean + s->classes;
     s->bias = s->deviation + s->classes;
     s->spread = s->bias + s->classes;
+    s->sums = s->spread + s->classes;
     return WEFT_OK;
 }
 
@@ -342,6 +351,75 @@ static weft_status solve(starter *s)
     return set_weights(s, s->w0);
 }
 
+/* ---- shares of a vertex and of its neighbours -------------------------------------------------------------------- */
+
+/* sums: host holds first(X w), and its sum over neighbours with it, one behind the other. */
+static weft_status add_products(starter *s)
+{
+    const float *first = s->host, *both = first + s->rows * s->classes;
+    memset(s->sums, 0, (size_t)(SUMS * s->classes) * sizeof *s->sums);
+    for (int64_t row = 0; row < s->rows; ++row) {
+        const int64_t columns = is_training(s, row) ? s->classes : 0;
+        for (int64_t j = 0; j < columns; ++j) {
+            const double own = (double)first[row * s->classes + j], near = (double)both[row * s->classes + j] - own;
+            const double label = s->targets->label_host[row] == j ? 1.0 : 0.0;
+            double *sum = &s->sums[j * SUMS];
+            sum[OWN] += own;
+            sum[NEAR] += near;
+            sum[OWN_OWN] += own * own;
+            sum[OWN_NEAR] += own * near;
+            sum[NEAR_NEAR] += near * near;
+            sum[OWN_LABEL] += own * label;
+            sum[NEAR_LABEL] += near * label;
+            sum[LABEL] += label;
+        }
+    }
+    return add_over_ranks(s, s->sums, SUMS * s->classes);
+}
+
+/* Least squares of two numbers for all classes together, and of a bias for each. */
+static void solve_shares(starter *s)
+{
+    const double count = (double)s->targets->counted[TRAIN_SPLIT_TRAIN];
+    double own_own = 0.0, own_near = 0.0, near_near = 0.0, own_label = 0.0, near_label = 0.0;
+    for (int64_t j = 0; j < s->classes; ++j) {
+        const double *sum = &s->sums[j * SUMS];
+        own_own += sum[OWN_OWN] - sum[OWN] * sum[OWN] / count;
+        own_near += sum[OWN_NEAR] - sum[OWN] * sum[NEAR] / count;
+        near_near += sum[NEAR_NEAR] - sum[NEAR] * sum[NEAR] / count;
+        own_label += sum[OWN_LABEL] - sum[OWN] * sum[LABEL] / count;
+        near_label += sum[NEAR_LABEL] - sum[NEAR] * sum[LABEL] / count;
+    }
+    const double determinant = own_own * near_near - own_near * own_near;
+    s->overflows = s->overflows || !isfinite(determinant);
+    if (!(determinant > LEAST_DIFFERENCE * own_own * near_near)) {
+        return;
+    }
+    s->share[0] = (near_near * own_label - own_near * near_label) / determinant;
+    s->share[1] = (own_own * near_label - own_near * own_label) / determinant;
+    for (int64_t j = 0; j < s->classes; ++j) {
+        const double *sum = &s->sums[j * SUMS];
+        s->bias[j] = (sum[LABEL] - s->share[0] * sum[OWN] - s->share[1] * sum[NEAR]) / count;
+    }
+}
+
+/* A vertex and its neighbours say the same of its class with different noise, so the last layer weighs them: the host
+ * holds first(X w) of all vertices. Of few rows the linear model knows the labels of training vertices by heart, so
+ * that these say too much of their own (docs/recipes.md). */
+static weft_status find_shares(starter *s)
+{
+    const weft_tensor b = owned(s, &s->b);
+    s->share[0] = s->share[1] = 1.0;
+    if (s->halves == 1 || 2 * s->targets->counted[TRAIN_SPLIT_TRAIN] < s->features) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(second(s));
+    WEFT_TRY(tensor_download(&b, s->host + s->rows * s->classes));
+    WEFT_TRY(add_products(s));
+    solve_shares(s);
+    return WEFT_OK;
+}
+
 /* ---- the network ------------------------------------------------------------------------------------------------- */
 
 /* mean and deviation = those of first(X w) over all vertices. */
@@ -421,8 +499,9 @@ static void edit_last(const starter *s, int64_t rows, int64_t cols, float *value
     memset(value, 0, (size_t)(rows * cols) * sizeof *value);
     for (int half = 0; half < s->halves; ++half) {
         for (int64_t j = 0; j < s->classes; ++j) {
-            *element(s, 1, half, j, j, cols, value) = (float)(SHARPNESS * s->deviation[j]);
-            *element(s, 1, half, s->classes + j, j, cols, value) = (float)(-SHARPNESS * s->deviation[j]);
+            const double weight = SHARPNESS * s->share[half] * s->deviation[j];
+            *element(s, 1, half, j, j, cols, value) = (float)weight;
+            *element(s, 1, half, s->classes + j, j, cols, value) = (float)-weight;
         }
     }
 }
@@ -517,6 +596,7 @@ static weft_status begin(void *self)
     WEFT_TRY_GOTO(gnn_aggregator_start_pass(&model->aggregator, &(gnn_halo_pass){.training = false}), status, done);
     WEFT_TRY_GOTO(solve(&s), status, done);
     WEFT_TRY_GOTO(find_moments(&s), status, done);
+    WEFT_TRY_GOTO(find_shares(&s), status, done);
     if (s.overflows) {
         log_warn("first weights: drawn, not linear: squares of these features leave float32; standardised ones do not");
         goto done;

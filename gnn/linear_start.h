@@ -2,17 +2,21 @@
  * gnn/linear_start.h: --weight-init linear: a network of two convolutions begins as the linear model of least squares.
  *
  *     S = second(first(X W))      first, second: the sums over neighbours of the two convolutions, without what stands
- *                                 between them; of GraphSAGE first(X W) = X W_self + M X W_neigh, second = I + M
+ *                                 between them; of GraphSAGE first(X W) = X W_self + M X W_neigh, second = a I + b M
  *
  * W [features, classes] takes a few steps of conjugate gradients towards the labels of training vertices. Few steps are
  * the ridge: directions along which features vary little are not learned. A step costs two sums over neighbours and two
- * products of the width of the classes, so all of them are less than an epoch of training. The network computes S:
+ * products of the width of the classes, so all of them are about an epoch of training. Of GraphSAGE a and b are 1 until
+ * W is found, and then the two numbers by which S comes closest to the labels: a mean of neighbours has less noise than
+ * a vertex' own row, so b is mostly the larger one. With fewer training vertices than half of the features both stay 1.
+ * The network computes S:
  *
  *     hidden column j      relu( S_1 / d),  S_1 = column j of first(X W), d = its deviation over all vertices; in front
  *                          of batch norm its weights have a length that does not depend on the features' scale
  *     hidden column C + j  relu(-S_1 / d)   relu(x) - relu(-x) = x
  *     others               as they were drawn; weights behind them are 0 and train from there
- *     last layer           d times the difference of both, times SHARPNESS, which makes a label likely in softmax
+ *     last layer           d times the difference of both, times SHARPNESS, which makes a label likely in softmax, and
+ *                          a and b
  *
  * Batch norm begins with shifts and running statistics that make these columns of it. Sums over ranks are in
  * float64, so P ranks begin where one begins, to rounding.

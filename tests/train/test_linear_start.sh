@@ -1,6 +1,7 @@
 #!/bin/bash
 # --weight-init linear: the network answers as the linear model does that is best among those which three steps of
-# conjugate gradients can reach, by NumPy's least squares over a basis of them; features whole, sparse and aggregated
+# conjugate gradients can reach, by NumPy's least squares over a basis of them, with the best shares of a vertex and its
+# neighbours, or shares of 1 where rows are few (wide); features whole, sparse and aggregated
 # before the first epoch, a norm or none, sums along all edges or those that the loss reads; P ranks begin where one does; what it is not for is refused.
 # needs: mpirun
 # trees: release
@@ -18,29 +19,32 @@ x = (draw.random((n, features)) < 0.1).astype(numpy.float32)
 label = draw.integers(0, 3, n)
 x[numpy.arange(n), label] = 1
 numpy.save("x.npy", x)
+numpy.save("wide.npy", numpy.hstack([x, draw.random((n, 100)) < 0.02]).astype(numpy.float32))
 numpy.savetxt("label.csv", label, fmt="%d")
 pairs = {(int(a), int(b)) for a, b in draw.integers(0, n, (200, 2)) if a < b} | {(v, (v + 1) % n) for v in range(n - 1)}
 open("edges.txt", "w").write("".join(f"{a} {b}\n" for a, b in sorted(pairs)))
 END
 "$weft" convert edges.txt --features x.npy --labels label.csv --random-split 60/20/20 --symmetrize --out store --quiet 2>err || fail "$(cat err)"
+"$weft" convert edges.txt --features wide.npy --labels label.csv --random-split 60/20/20 --symmetrize --out wide --quiet 2>err || fail "$(cat err)"
 
 # begin RANKS NAME OPTION...: a step that moves nothing
 begin() {
-    ranks "$1" "$weft" train --quiet --data store --recipe default --weight-init linear --hidden 8 --normalize none --lr 1e-12 \
+    ranks "$1" "$weft" train --quiet --data "${store:-store}" --recipe default --weight-init linear --hidden 8 --normalize none --lr 1e-12 \
         --epochs 1 --threads 1 --calibrate never --run-dir "$2" "${@:3}" >out 2>err </dev/null || fail "$2: $(cat err)"
 }
 for model in gcn sage; do
     begin 1 "$model-whole" --model $model --norm none --dropout 0 --feature-form whole
     begin 1 "$model-sparse" --model $model --norm none --dropout 0 --input-dropout 0.5 --feature-form sparse --last-layer read
     begin 1 "$model-norm" --model $model --norm batch --dropout 0 --feature-form whole
+    store=wide begin 1 "$model-wide" --model $model --norm none --dropout 0 --feature-form whole
     begin 3 "$model-three" --model $model --norm none --dropout 0 --feature-form whole --partition random --last-layer read
 done
 
 python3 - <<'END' || fail "not the linear model"
 import numpy
 part = lambda name: numpy.load(f"store/{name}.npy")
-x, label, split, offset, source = part("feature").astype(float), part("label"), part("split"), part("offset"), part("source")
-n, features, classes = len(x), x.shape[1], 3
+label, split, offset, source = part("label"), part("split"), part("offset"), part("source")
+n, classes = len(label), 3
 edge = numpy.zeros((n, n))
 for v in range(n):
     edge[v, source[offset[v]:offset[v + 1]]] = 1
@@ -54,21 +58,29 @@ def sums(model):
         return loops / numpy.sqrt(degree[:, None] * degree[None, :])
     return edge / numpy.maximum(edge.sum(1, keepdims=True), 1)
 
-for model in ("gcn", "sage"):
+def expect(model, x):
     s, own = sums(model), numpy.eye(n) * (model == "sage")
     first = numpy.hstack([x, s @ x]) if model == "sage" else s @ x
     z = (s + own) @ first
-    centred = z[train] - z[train].mean(0)
-    expected = numpy.zeros((n, classes))
+    centre = lambda t: t - t[train].mean(0)
+    target = centre(hot)
+    w = numpy.zeros((first.shape[1], classes))
     for j in range(classes):
-        target = hot[train, j] - hot[train, j].mean()
-        basis = [centred.T @ target]
+        basis = [centre(z)[train].T @ target[train, j]]
         for _ in range(2):
-            basis.append(centred.T @ (centred @ basis[-1]))
+            basis.append(centre(z)[train].T @ (centre(z)[train] @ basis[-1]))
         basis = numpy.linalg.qr(numpy.array(basis).T)[0]
-        w = basis @ numpy.linalg.lstsq(centred @ basis, target, rcond=None)[0]
-        expected[:, j] = 5 * (z @ w - (z[train] @ w).mean() + hot[train, j].mean())
-    for kind in ("whole", "sparse", "norm", "three"):
+        w[:, j] = basis @ numpy.linalg.lstsq(centre(z)[train] @ basis, target[train, j], rcond=None)[0]
+    terms = [centre(own @ first @ w), centre(s @ first @ w)]
+    share = numpy.ones(2)
+    if model == "sage" and 2 * train.sum() >= x.shape[1]:
+        share = numpy.linalg.lstsq(numpy.stack([t[train].ravel() for t in terms], 1), target[train].ravel(), rcond=None)[0]
+        assert abs(share - 1).max() > 0.1, share  # or a test of shares shows nothing
+    return s, first, 5 * (share[0] * terms[0] + share[1] * terms[1] + hot[train].mean(0))
+
+for model in ("gcn", "sage"):
+    for kind in ("whole", "sparse", "norm", "three", "wide"):
+        s, first, expected = expect(model, numpy.load(("wide" if kind == "wide" else "store") + "/feature.npy").astype(float))
         net = numpy.load(f"{model}-{kind}/weights.npz")
         map_of = lambda l: numpy.vstack([net[f"layer{l}.self"], net[f"layer{l}.neigh"]]) if model == "sage" else net[f"layer{l}.weight"]
         h = first @ map_of(0).astype(float) + net["layer0.bias"] * (kind != "norm")

@@ -211,13 +211,14 @@ static weft_status decide_both_sides(weft_options *options, bool starts)
 }
 
 /* Weights of so many rows bear less dropout, and graphsage longer steps: measured, both are sooner at a score, which
- * ends as high (docs/recipes.md). `free`: nobody named the method. */
+ * ends as high. Long first steps would leave the linear start (docs/recipes.md). `free`: nobody named the method. */
 static weft_status decide_spare_rows(weft_options *options, bool free, bool starts)
 {
     const bool sage = gnn_kind_asked(options) == GNN_SAGE && free;
     const bool sgd = !option_is_set(options, OPT_OPTIMIZER) || option_choice(options, OPT_OPTIMIZER) == OPTIMIZER_SGD;
     WEFT_TRY(decide_unless_set(options, OPT_DROPOUT, "0.2"));
-    WEFT_TRY(sage ? decide_first_steps(options) : starts ? decide_short_steps(options) : WEFT_OK);
+    WEFT_TRY(sage && !starts ? decide_first_steps(options) : WEFT_OK);
+    WEFT_TRY(!sage && starts ? decide_short_steps(options) : WEFT_OK);
     WEFT_TRY(sage && sgd ? decide_unless_set(options, OPT_LR, "0.5") : WEFT_OK);
     log_info("recipe fast: dropout %g, first step %g (a hundred training vertices or more for each feature)",
              option_real(options, OPT_DROPOUT), option_real(options, OPT_PRECONDITION_FIRST));
