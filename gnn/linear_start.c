@@ -18,7 +18,7 @@ enum { STEPS = 3 };
 /* Shares of two sums that differ by less than this share of their squares are not told apart. */
 #define LEAST_DIFFERENCE 1e-9
 
-/* Sums over training vertices, for a class: of the own rows of first(X w), of those of its neighbours, and of labels. */
+/* Sums over training vertices, for a class: of own rows of first(X w), of those of neighbours, and of labels. */
 enum { OWN, NEAR, OWN_OWN, OWN_NEAR, NEAR_NEAR, OWN_LABEL, NEAR_LABEL, LABEL, SUMS };
 
 typedef struct starter {
