@@ -13,6 +13,8 @@
 /* Chosen on Cora, Citeseer and Squirrel, and tried on others (docs/recipes.md). */
 enum { STEPS = 3 };
 #define SHARPNESS 5.0
+/* Deviations of a class's only column that its lift spares from the ReLU. */
+#define LIFT 1.0
 /* Deviations below this are those of a column that says nothing. */
 #define LEAST_DEVIATION 1e-12
 /* Shares of two sums that differ by less than this share of their squares are not told apart. */
@@ -36,6 +38,8 @@ typedef struct starter {
     double *spread;                        /* [classes]: deviations of the network's hidden columns */
     double *sums;                          /* [classes, SUMS] */
     double share[2];                       /* of a vertex and of its neighbours in the last layer */
+    bool pairs;                            /* a class has two hidden columns, S and -S, and else one, S + lift */
+    double lift;                           /* 0 with pairs */
     bool overflows;                        /* of float32: there is no model */
 } starter;
 
@@ -51,8 +55,8 @@ const char *gnn_start_obstacle(const gnn_start_facts *facts)
     if (!facts->learns_classes) {
         return "it is for vertices of one class each";
     }
-    if (2 * facts->outputs > facts->hidden) {
-        return "it is for networks with two hidden columns or more for each class";
+    if (facts->outputs > facts->hidden) {
+        return "it is for networks with a hidden column or more for each class";
     }
     return facts->whole ? NULL : "it is for float32, and for features in the backend's memory";
 }
@@ -112,7 +116,7 @@ static weft_status create(starter *s)
     WEFT_TRY(tensor_create(s->model->hal, WEFT_DTYPE_F32, local, s->classes, WEFT_MEM_WORKSPACE, &s->b));
     WEFT_TRY(tensor_zero(&s->a));
     WEFT_TRY(tensor_zero(&s->b));
-    WEFT_TRY(WEFT_NEW_ZERO(&s->host, host_numbers(&s->model->plan), WEFT_MEM_WORKSPACE));
+    WEFT_TRY(WEFT_NEW(&s->host, host_numbers(&s->model->plan), WEFT_MEM_WORKSPACE));
     WEFT_TRY(WEFT_NEW_ZERO(&s->w0, solver_numbers(s->weights, s->classes), WEFT_MEM_WORKSPACE));
     s->residual = s->w0 + s->weights;
     s->direction = s->residual + s->weights;
@@ -463,6 +467,16 @@ static void find_spreads(starter *s)
     }
 }
 
+/* One column of a class passes S + lift through the ReLU but for the lowest of it. The lift is the same for all classes,
+ * so that sums of it over neighbours, whatever their scale, add the same to all answers, which softmax does not see. */
+static void find_lift(starter *s)
+{
+    s->lift = 0.0;
+    for (int64_t j = 0; j < s->classes && !s->pairs; ++j) {
+        s->lift = fmax(s->lift, LIFT * s->deviation[j] - s->mean[j]);
+    }
+}
+
 typedef void edit(const starter *s, int64_t rows, int64_t cols, float *value);
 
 static weft_status edit_block(starter *s, int block, edit *edits)
@@ -490,7 +504,9 @@ static void edit_first(const starter *s, int64_t rows, int64_t cols, float *valu
         const int half = (int)(row / s->features);
         const float weight = (float)(s->w0[i] * s->spread[j] / s->deviation[j]);
         *element(s, 0, half, row % s->features, j, cols, value) = weight;
-        *element(s, 0, half, row % s->features, s->classes + j, cols, value) = -weight;
+        if (s->pairs) {
+            *element(s, 0, half, row % s->features, s->classes + j, cols, value) = -weight;
+        }
     }
 }
 
@@ -501,39 +517,45 @@ static void edit_last(const starter *s, int64_t rows, int64_t cols, float *value
         for (int64_t j = 0; j < s->classes; ++j) {
             const double weight = SHARPNESS * s->share[half] * s->deviation[j];
             *element(s, 1, half, j, j, cols, value) = (float)weight;
-            *element(s, 1, half, s->classes + j, j, cols, value) = (float)-weight;
+            if (s->pairs) {
+                *element(s, 1, half, s->classes + j, j, cols, value) = (float)-weight;
+            }
         }
     }
 }
 
-static void edit_zero(const starter *s, int64_t rows, int64_t cols, float *value)
+static void edit_first_bias(const starter *s, int64_t rows, int64_t cols, float *value)
 {
-    (void)s;
     memset(value, 0, (size_t)(rows * cols) * sizeof *value);
+    for (int64_t j = 0; j < s->classes; ++j) {
+        value[j] = has_batch_norm(s) ? 0.0F : (float)(s->lift / s->deviation[j]);
+    }
 }
 
-/* Both columns of a class. */
+/* The column or the columns of a class. */
 static void put_pair(const starter *s, int64_t j, double first, double second, float *value)
 {
     value[j] = (float)first;
-    value[s->classes + j] = (float)second;
+    if (s->pairs) {
+        value[s->classes + j] = (float)second;
+    }
 }
 
 /* Shifts that give back the means which batch norm takes off. */
 static void edit_shifts(const starter *s, int64_t rows, int64_t cols, float *value)
 {
-    assert(rows == 1 && cols >= 2 * s->classes);
+    assert(rows == 1 && cols >= s->classes);
     (void)rows;
     (void)cols;
     for (int64_t j = 0; j < s->classes; ++j) {
         const double mean = s->mean[j] / s->deviation[j];
-        put_pair(s, j, mean, -mean, value);
+        put_pair(s, j, mean + s->lift / s->deviation[j], -mean, value);
     }
 }
 
 static void edit_means(const starter *s, int64_t rows, int64_t cols, float *value)
 {
-    assert(rows == 1 && cols >= 2 * s->classes);
+    assert(rows == 1 && cols >= s->classes);
     (void)rows;
     (void)cols;
     for (int64_t j = 0; j < s->classes; ++j) {
@@ -544,7 +566,7 @@ static void edit_means(const starter *s, int64_t rows, int64_t cols, float *valu
 
 static void edit_variances(const starter *s, int64_t rows, int64_t cols, float *value)
 {
-    assert(rows == 1 && cols >= 2 * s->classes);
+    assert(rows == 1 && cols >= s->classes);
     (void)rows;
     (void)cols;
     for (int64_t j = 0; j < s->classes; ++j) {
@@ -566,8 +588,9 @@ static weft_status write_network(starter *s)
     const gnn_model *model = s->model;
     const train_norm *norm = &model->norm[0];
     find_spreads(s);
+    find_lift(s);
     WEFT_TRY(edit_block(s, model->layer[0].linear.weight, edit_first));
-    WEFT_TRY(edit_block(s, model->layer[0].linear.bias, edit_zero));
+    WEFT_TRY(edit_block(s, model->layer[0].linear.bias, edit_first_bias));
     WEFT_TRY(edit_block(s, model->layer[1].linear.weight, edit_last));
     if (has_batch_norm(s)) {
         WEFT_TRY(edit_block(s, norm->beta, edit_shifts));
@@ -588,7 +611,8 @@ static weft_status begin(void *self)
                  .rows = model->plan.n_owned,
                  .features = plan->d_in,
                  .classes = targets->outputs,
-                 .halves = halves_of(&model->plan)};
+                 .halves = halves_of(&model->plan),
+                 .pairs = 2 * targets->outputs <= model->plan.config.hidden};
     assert(gnn_linear_start_obstacle(&model->plan, targets) == NULL);
     s.weights = s.halves * s.features * s.classes;
     weft_status status = comm_agree(model->comm, create(&s));
