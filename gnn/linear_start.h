@@ -18,9 +18,9 @@
  *     last layer           d times the difference of both, times SHARPNESS, which makes a label likely in softmax, and
  *                          a and b
  *
- * With fewer than two hidden columns for each class, a class has the column relu((S_1 + l) / d) alone. The lift l is the
- * same for all classes: S_1 + l is mostly positive, what ReLU cuts off tells little, and sums of l over neighbours add
- * the same to the answers of all classes.
+ * With fewer than two hidden columns for each class, a class has the column relu((S_1 + l) / d) alone. The lift l is
+ * the same for all classes: S_1 + l is mostly positive, what ReLU cuts off says little, and sums of l over neighbours
+ * add the same to the answers of all classes.
  *
  * Batch norm begins with shifts and running statistics that make these columns of it. Sums over ranks are in
  * float64, so P ranks begin where one begins, to rounding.
