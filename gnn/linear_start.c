@@ -84,8 +84,8 @@ static int halves_of(const gnn_plan *plan)
 /* Numbers that `host` has room for: of the largest block that is edited, or of all answers. */
 static int64_t host_numbers(const gnn_plan *plan)
 {
-    const int64_t half = larger(plan->layer[0].d_in * plan->layer[0].d_out, plan->n_owned * plan->config.outputs);
-    return halves_of(plan) * half;
+    const int64_t outputs = plan->config.outputs, widest = larger(plan->layer[0].d_in, outputs);
+    return halves_of(plan) * larger(widest * plan->layer[0].d_out, plan->n_owned * outputs);
 }
 
 /* Doubles of the solver. */
@@ -467,8 +467,9 @@ static void find_spreads(starter *s)
     }
 }
 
-/* One column of a class passes S + lift through the ReLU but for the lowest of it. The lift is the same for all classes,
- * so that sums of it over neighbours, whatever their scale, add the same to all answers, which softmax does not see. */
+/* One column of a class passes S + lift through the ReLU but for the lowest of it. The lift is the same for all
+ * classes, so that sums of it over neighbours, whatever their scale, add the same to all answers, which softmax does
+ * not see. */
 static void find_lift(starter *s)
 {
     s->lift = 0.0;
