@@ -15,7 +15,7 @@
  * search. SHARPNESS: of answers as softmax reads them there. Chosen on Cora, Citeseer, Squirrel and Photo, and tried on
  * others (docs/recipes.md). */
 enum { STEPS = 3, MOST = 20, PATIENCE = 3 };
-enum { FEW_ROWS = 4 }; /* training vertices for each feature: fewer are few */
+enum { FEW_ROWS = 4 };                  /* training vertices for each feature: fewer are few */
 enum { VALID = TRAIN_SPLIT_TRAIN + 1 }; /* split */
 #define SHARPNESS 10.0
 /* Deviations below this are those of a column that says nothing. */

@@ -36,8 +36,9 @@ bool gnn_linear_reads_second(const gnn_plan *plan)
 int64_t gnn_linear_write_numbers(const gnn_plan *plan)
 {
     const gnn_layer_plan *layer = &plan->layer[0];
-    const int64_t first = gnn_linear_halves(plan) * layer->d_in * layer->d_out;
-    return plan->config.kind == GNN_GIN ? larger(first, layer->d_out * layer->d_out) : first;
+    const int64_t widest = larger(layer->d_in, plan->config.outputs);
+    const int64_t maps = gnn_linear_halves(plan) * widest * layer->d_out; /* the first or the last */
+    return plan->config.kind == GNN_GIN ? larger(maps, layer->d_out * layer->d_out) : maps;
 }
 
 static bool has_batch_norm(const writer *w)

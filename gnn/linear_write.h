@@ -21,8 +21,8 @@
 #include "gnn/linear_sums.h"
 
 typedef struct gnn_linear_model {
-    double *w;    /* [halves * features, classes] */
-    double *bias; /* [classes]: what answers lack at training vertices on average */
+    double *w;           /* [halves * features, classes] */
+    double *bias;        /* [classes]: what answers lack at training vertices on average */
     const double *share; /* [2]: of a vertex and of its neighbours in sage's last layer; 1 elsewhere */
     /* [classes] each, over all vertices: mean and deviation of first(X W), and of S (gin) */
     double *mean, *deviation, *second_mean, *second_deviation;

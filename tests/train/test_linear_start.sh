@@ -1,7 +1,8 @@
 #!/bin/bash
 # --weight-init linear: the network answers as the linear model does that is best among those which so many steps of
 # conjugate gradients can reach, by NumPy's least squares over a basis of them; the number of steps is that at which
-# labels of validation vertices are most probable, or three; gcn, sage, gat and gin, a column or two a class, features
+# labels of validation vertices are most probable, or three where there are none or many rows, of which sage weighs a
+# vertex and its neighbours; gcn, sage, gat and gin, a column or two a class, features
 # whole, sparse and aggregated before the first epoch, a norm or none, sums along all edges or those that the loss reads;
 # P ranks begin where one does; what it is not for is refused.
 # needs: mpirun
@@ -20,11 +21,13 @@ x = (draw.random((n, features)) < 0.1).astype(numpy.float32)
 label = draw.integers(0, 3, n)
 x[numpy.arange(n), label] = 1
 numpy.save("x.npy", x)
+numpy.save("narrow.npy", x[:, :12])
 numpy.savetxt("label.csv", label, fmt="%d")
 pairs = {(int(a), int(b)) for a, b in draw.integers(0, n, (200, 2)) if a < b} | {(v, (v + 1) % n) for v in range(n - 1)}
 open("edges.txt", "w").write("".join(f"{a} {b}\n" for a, b in sorted(pairs)))
 END
 "$weft" convert edges.txt --features x.npy --labels label.csv --random-split 60/20/20 --symmetrize --out store --quiet 2>err || fail "$(cat err)"
+"$weft" convert edges.txt --features narrow.npy --labels label.csv --random-split 60/20/20 --symmetrize --out narrow --quiet 2>err || fail "$(cat err)"
 
 # begin RANKS NAME OPTION...: a step that moves nothing
 begin() {
@@ -35,6 +38,7 @@ for model in gcn sage; do
     begin 1 "$model-whole" --model $model --norm none --dropout 0 --feature-form whole
     begin 1 "$model-sparse" --model $model --norm none --dropout 0 --input-dropout 0.5 --feature-form sparse --last-layer read
     begin 1 "$model-norm" --model $model --norm batch --dropout 0 --feature-form whole
+    data=narrow begin 1 "$model-narrow" --model $model --norm none --dropout 0 --feature-form whole
     begin 3 "$model-three" --model $model --norm none --dropout 0 --feature-form whole --partition random --last-layer read
 done
 begin 1 gat-whole --model gat --norm batch --heads 2
@@ -52,8 +56,8 @@ hidden=4 begin 1 gcn-single --model gcn --norm none --dropout 0 --feature-form w
 python3 - <<'END' || fail "not the linear model"
 import json, numpy
 part = lambda name: numpy.load(f"store/{name}.npy")
-x, label, split, offset, source = part("feature").astype(float), part("label"), part("split").ravel(), part("offset"), part("source")
-n, features, classes = len(x), x.shape[1], 3
+label, split, offset, source = part("label"), part("split").ravel(), part("offset"), part("source")
+n, classes = len(label), 3
 edge = numpy.zeros((n, n))
 for v in range(n):
     edge[v, source[offset[v]:offset[v + 1]]] = 1
@@ -93,18 +97,34 @@ def best(z):
         elif number - steps >= 3:
             return found
 
+def shares(model, terms, target):
+    """Of a vertex and of its neighbours: the two numbers that answer best."""
+    if model != "sage":
+        return [1, 1]
+    stack = numpy.stack([(t[train] - t[train].mean(0)).ravel() for t in terms], 1)
+    share = numpy.linalg.lstsq(stack, (target[train] - target[train].mean(0)).ravel(), rcond=None)[0]
+    assert abs(share - 1).max() > 0.1, share  # or a test of shares shows nothing
+    return share
+
 def norm_of(net, name, h):
     return (h - h.mean(0)) / h.std(0) * net[name + ".gamma"] + net[name + ".beta"]
 
 for model in ("gcn", "sage", "gat", "gin"):
     s, own = sums(model), numpy.eye(n) * (model == "sage")
-    first = numpy.hstack([x, s @ x]) if model == "sage" else s @ x
-    z = (s + own) @ first
-    for kind in {"gcn": ("whole", "sparse", "norm", "three", "unjudged", "single")}.get(model, ("whole", "three") + ("sparse", "norm") * (model == "sage")):
-        w, bias = best(z) if kind != "unjudged" else [fit for fit, _ in zip(fits(z), range(3))][2]
+    kinds = ("whole", "three") + ("sparse", "norm", "narrow") * (model in ("gcn", "sage")) + ("unjudged", "single") * (model == "gcn")
+    for kind in kinds:
+        x = numpy.load(("narrow" if kind == "narrow" else "store") + "/feature.npy").astype(float)
+        first = numpy.hstack([x, s @ x]) if model == "sage" else s @ x
+        z = (s + own) @ first
+        w, bias = best(z) if kind not in ("unjudged", "narrow") else [fit for fit, _ in zip(fits(z), range(3))][2]
+        if kind == "narrow":
+            terms = [own @ first @ w, s @ first @ w]
+            share = shares(model, terms, hot)
+            z = share[0] * terms[0] + share[1] * terms[1]
+            w, bias = numpy.eye(classes), hot[train].mean(0) - z[train].mean(0)
         net = numpy.load(f"{model}-{kind}/weights.npz")
         map_of = lambda l: numpy.vstack([net[f"layer{l}.self"], net[f"layer{l}.neigh"]]) if model == "sage" else net[f"layer{l}.weight"]
-        s1, expected = first @ w, 5 * (z @ w + bias)
+        s1, expected = first @ w if kind != "narrow" else None, 5 * (z @ w + bias)
         h = first @ map_of(0).astype(float) + (net["layer0.bias"] if kind not in ("norm", "whole", "three") or model in ("gcn", "sage") else 0)
         if model == "gin":
             h = relu(norm_of(net, "mlp0", h)) @ net["mlp0.weight"] + net["mlp0.bias"]

@@ -135,7 +135,7 @@ assert chosen["wide-gin"]["weight-init"] == "linear" and chosen["fast-many"]["we
 assert chosen["wide-gin"]["precondition"] == "none" and chosen["wide-gin"]["input-dropout"] == "0", chosen["wide-gin"]
 assert [chosen["scarce-gcn"][name] for name in ("precondition", "weight-init", "lr", "warmup")] == ["none", "linear", "0.003", "20"], chosen["scarce-gcn"]
 asked = json.load(open("fast-asked/run.json"))["options"]
-assert second_of("spare-sage") == ["input", "eigen", "0.5", "0", "10"], second_of("spare-sage")
+assert second_of("spare-sage") == ["input", "eigen", "0.5", "0", "1"], second_of("spare-sage")
 assert json.load(open("spare-gcn/run.json"))["options"]["dropout"]["value"] == "0.2"
 attention = json.load(open("one-3/run.json"))["options"]["precondition-clip"]
 assert attention["value"] == "0.01", attention
