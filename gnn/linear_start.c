@@ -11,9 +11,9 @@
 #include "base/log.h"
 #include "gnn/linear_write.h"
 
-/* STEPS: where nothing judges them. MOST: with validation vertices; PATIENCE: so many in a row that are no better end the
- * search. SHARPNESS: of answers as softmax reads them there. Chosen on Cora, Citeseer, Squirrel and Photo, and tried on
- * others (docs/recipes.md). */
+/* STEPS: where nothing judges them. MOST: with validation vertices; PATIENCE: so many in a row that are no better end
+ * the search. SHARPNESS: of answers as softmax reads them there. Chosen on Cora, Citeseer, Squirrel and Photo, and tried
+ * on others (docs/recipes.md). */
 enum { STEPS = 3, MOST = 20, PATIENCE = 3 };
 enum { FEW_ROWS = 4 };                  /* training vertices for each feature: fewer are few */
 enum { VALID = TRAIN_SPLIT_TRAIN + 1 }; /* split */
@@ -23,7 +23,7 @@ enum { VALID = TRAIN_SPLIT_TRAIN + 1 }; /* split */
 /* Two sums whose squares' determinant is less than this share of their product are not told apart. */
 #define LEAST_DIFFERENCE 1e-9
 
-/* Sums over training vertices, for a class: of the own rows of first(X w), of those of its neighbours, and of labels. */
+/* Sums over training vertices, for a class: of own rows of first(X w), of those of neighbours, and of labels. */
 enum { OWN, NEAR, OWN_OWN, OWN_NEAR, NEAR_NEAR, OWN_LABEL, NEAR_LABEL, LABEL, SUMS };
 
 typedef struct starter {
@@ -408,8 +408,8 @@ static void solve_shares(starter *s)
 }
 
 /* A vertex and its neighbours say the same of its class with different noise, so sage's last layer weighs them: host
- * holds first(X w) of all vertices. Of few rows the linear model knows the labels of training vertices by heart, so that
- * these say too much of their own. */
+ * holds first(X w) of all vertices. Of few rows the linear model knows the labels of training vertices by heart, so
+ * that these say too much of their own. */
 static weft_status find_shares(starter *s)
 {
     s->share[0] = s->share[1] = 1.0;

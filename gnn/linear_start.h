@@ -5,13 +5,13 @@
  *                                 gnn/linear_sums.h
  *
  * W [features, classes] takes steps of conjugate gradients towards the labels of training vertices. Few steps are the
- * ridge: directions along which features vary little are not learned. Of few training vertices, and of attention, steps
- * end where the mean probability of the labels of validation vertices is largest; else there are three. A step costs two
- * sums over neighbours and two products of the width of the classes: three are less than an epoch of training. With more
- * training vertices GraphSAGE's second is a I + b M, M the mean over neighbours, where a and b are 1 until W is found,
- * and then the two numbers by which S comes closest to the labels: a mean has less noise than a vertex' own row. The
- * network computes S (gnn/linear_write.h). Sums over ranks are in float64, so P ranks begin where one begins, to
- * rounding.
+ * ridge: directions along which features vary little are not learned. Of few training vertices, and of attention,
+ * steps end where the mean probability of the labels of validation vertices is largest; else there are three. A step
+ * costs two sums over neighbours and two products of the width of the classes: three are about an epoch of training.
+ * With more training vertices GraphSAGE's second is a I + b M, M the mean over neighbours, where a and b are 1 until W
+ * is found, and then the two numbers by which S comes closest to the labels: a mean has less noise than a vertex' own
+ * row. The network computes S (gnn/linear_write.h). Sums over ranks are in float64, so P ranks begin where one begins,
+ * to rounding.
  */
 #pragma once
 
