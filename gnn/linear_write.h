@@ -11,8 +11,9 @@
  * Batch norm begins with shifts and running statistics that make these columns of it. With fewer than two hidden
  * columns a class a column is relu((S_1 + shift) / d), whose shift, one of all classes, softmax does not see.
  *
- *     gat   the columns are of the first head, whose vector of sources is 0, as is the last layer's, so attention is
- *           uniform. ELU is in the place of relu: elu(x) - elu(-x) is 1.52 x by least squares over a normal x
+ *     gat   the columns are of the first head, whose vector of sources is a tenth of what was drawn, as is the last
+ *           layer's, so attention is nearly uniform. ELU is in the place of relu: elu(x) - elu(-x) is 1.52 x by least
+ *           squares over a normal x
  *     gin   the second map of the first network passes pairs on. That of the last has C hidden columns: relu of S in
  *           deviations, shifted by two of them
  */

@@ -102,16 +102,20 @@ static bool has_scarce_rows(const gnn_facts *facts)
 }
 
 /* Returns true if a linear model by least squares is a good beginning: few rows or labels say no more than it learns.
- * Of many rows features are to be no fewer than hidden columns, and twice as many where these are so few that a class
- * has less than two, as they are trained in less time than the linear model takes (docs/recipes.md). Sums of gin and
- * attention wait to be asked, because other sums of their ranks end elsewhere (docs/howto-second-order.md). */
+ * Of many rows attention says more, and features are to be no fewer than hidden columns, and twice as many where these
+ * are so few that a class has less than two, as they are trained in less time than the linear model takes. Gin waits to
+ * be asked, because its sums are too uneven for the same steps on all ranks (docs/howto-second-order.md). */
 static bool suits_linear_start(const weft_options *options, const gnn_facts *facts)
 {
-    const bool few = gnn_has_few_labels(facts) || !has_many_rows(facts);
-    const bool sums = gnn_kind_asked(options) == GNN_GCN || gnn_kind_asked(options) == GNN_SAGE;
+    if (is_gin(options)) {
+        return false;
+    }
+    if (gnn_has_few_labels(facts) || !has_many_rows(facts)) {
+        return true;
+    }
     const int64_t hidden = option_int(options, OPT_HIDDEN);
     const int64_t least = 2 * facts->answers > hidden ? 2 * hidden : hidden;
-    return sums && (few || facts->features >= least);
+    return gnn_kind_asked(options) != GNN_GAT && facts->features >= least;
 }
 
 /* Such a network begins as the linear model. [out] starts */
@@ -134,8 +138,7 @@ static weft_status decide_linear_start(weft_options *options, const gnn_facts *f
 /* Returns why second order gives way, or NULL. All of it was measured (docs/recipes.md). */
 static const char *ends_higher_with_adam(const weft_options *options, const gnn_facts *facts, bool starts)
 {
-    const bool attends = gnn_kind_asked(options) == GNN_GAT;
-    if (starts && (gnn_has_few_labels(facts) || !has_many_rows(facts) || attends)) {
+    if (starts && (gnn_has_few_labels(facts) || !has_many_rows(facts))) {
         return "first steps of Adam that are short keep the linear start";
     }
     if (gnn_has_few_labels(facts)) {
