@@ -13,7 +13,7 @@
 
 /* STEPS: where nothing judges them. MOST: with validation vertices; PATIENCE: so many in a row that are no better end
  * the search. SHARPNESS: of answers as softmax reads them there. Chosen on Cora, Citeseer, Squirrel and Photo, and
- * tried on others (docs/recipes.md). */
+ * tried on others (docs/notes/second-order.md). */
 enum { STEPS = 3, MOST = 20, PATIENCE = 3 };
 enum { FEW_ROWS = 4 };                  /* training vertices for each feature: fewer are few */
 enum { VALID = TRAIN_SPLIT_TRAIN + 1 }; /* split */

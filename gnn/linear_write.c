@@ -8,7 +8,7 @@
 #include "base/integer/integers.h"
 #include "gnn/layers/attention.h"
 
-/* Chosen on Cora, Citeseer and Squirrel, and tried on others (docs/recipes.md). */
+/* Chosen on Cora, Citeseer and Squirrel, and tried on others (docs/notes/second-order.md). */
 #define SHARPNESS 5.0
 /* Slope of elu(x) - elu(-x) by least squares over a normal x of deviation 1: 2 - 2 E[x exp(-x), x > 0]. */
 #define ELU_SLOPE 1.52

@@ -1,4 +1,4 @@
-/* app/gnn/auto_options.c: see app/gnn/auto_options.h. */
+/* app/gnn/auto_options.c: see app/gnn/auto_options.h. Figures behind it: docs/notes/second-order.md. */
 #include "app/gnn/auto_options.h"
 
 #include <assert.h>
@@ -60,7 +60,7 @@ static bool has_many_rows(const gnn_facts *facts)
     return facts->training >= ROWS_A_FEATURE * facts->features;
 }
 
-/* Weights of so few features are learned well from so many rows: dropout only slows them down (docs/recipes.md). */
+/* Weights of so few features are learned well from so many rows: dropout only slows them down. */
 static bool has_rows_to_spare(const gnn_facts *facts)
 {
     enum { ROWS_A_FEATURE = 100 };
@@ -135,7 +135,7 @@ static weft_status decide_linear_start(weft_options *options, const gnn_facts *f
     return WEFT_OK;
 }
 
-/* Returns why second order gives way, or NULL. All of it was measured (docs/recipes.md). */
+/* Returns why second order gives way, or NULL. All of it was measured. */
 static const char *ends_higher_with_adam(const weft_options *options, const gnn_facts *facts, bool starts)
 {
     if (starts && (gnn_has_few_labels(facts) || !has_many_rows(facts))) {
@@ -153,7 +153,7 @@ static const char *ends_higher_with_adam(const weft_options *options, const gnn_
 }
 
 /* A warm-up keeps what a linear start knows. Where rows are scarce, long ones drown others in a linear model, so rows
- * that are counts take one length (docs/recipes.md). */
+ * that are counts take one length. */
 static weft_status decide_after_start(weft_options *options, const gnn_facts *facts)
 {
     const bool counts = gnn_scaling_for(facts, true) == GNN_SCALE_NONE;
@@ -207,7 +207,7 @@ static bool has_both_sides(const weft_options *options, const gnn_facts *facts)
 }
 
 /* Measured, turning by both sides is sooner at a score than by the inputs alone, at the same cost. Weights are good
- * after the ten epochs of the first cycle, and better at the end of longer ones (docs/recipes.md). The rates are those
+ * after the ten epochs of the first cycle, and better at the end of longer ones. The rates are those
  * of the optimiser that second order takes by itself. */
 static weft_status decide_both_sides(weft_options *options, bool starts)
 {
@@ -229,7 +229,7 @@ static weft_status decide_both_sides(weft_options *options, bool starts)
 }
 
 /* Weights of so many rows bear less dropout, and graphsage longer steps: measured, both are sooner at a score, which
- * ends as high. Long first steps would leave the linear start (docs/recipes.md). `free`: nobody named the method. */
+ * ends as high. Long first steps would leave the linear start. `free`: nobody named the method. */
 static weft_status decide_spare_rows(weft_options *options, bool free, bool starts)
 {
     const bool sage = gnn_kind_asked(options) == GNN_SAGE && free;
@@ -257,7 +257,7 @@ static weft_status decide_fast_of_many(weft_options *options, const gnn_facts *f
 }
 
 /* Second order fits few rows by heart within a few steps, so features are dropped and weights decay, and a hundred
- * labels want short steps. All of it was measured (docs/recipes.md). */
+ * labels want short steps. All of it was measured. */
 static weft_status decide_fast(weft_options *options, const gnn_facts *facts)
 {
     const second_kind kind = option_choice(options, OPT_PRECONDITION);
@@ -407,7 +407,7 @@ static weft_status decide_last_layer(weft_options *options, const gnn_facts *fac
 
 /* Scores of attention are exponentials, and its vectors have no curvature that could shorten their steps: measured with
  * 0.1, training diverges on graphs of few labels and turns rounding into other results. Sums of gin end as high or
- * higher with 0.01 (docs/recipes.md). */
+ * higher with 0.01. */
 static weft_status decide_clip(weft_options *options)
 {
     static const char clip[] = "0.01";
@@ -423,7 +423,7 @@ static weft_status decide_clip(weft_options *options)
 }
 
 /* Sums of gin grow with the degree, so one eigenvalue of their covariance holds nearly all of the trace, and the mean
- * eigenvalue is far above the others: damping of that size would leave them the plain gradient (docs/recipes.md). */
+ * eigenvalue is far above the others: damping of that size would leave them the plain gradient. */
 static weft_status decide_damping(weft_options *options)
 {
     static const char damping[] = "0.03";
@@ -435,7 +435,7 @@ static weft_status decide_damping(weft_options *options)
     return option_decide(options, OPT_PRECONDITION_DAMPING, damping);
 }
 
-/* Measured (docs/recipes.md), second order saves epochs where training vertices are at least twice the features. With
+/* Measured, second order saves epochs where training vertices are at least twice the features. With
  * fewer, Adam is about as soon at its best score and ends higher. */
 static weft_status decide_second(weft_options *options, const gnn_facts *facts)
 {

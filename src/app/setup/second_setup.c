@@ -17,9 +17,9 @@ enum { EARLY_STEPS = 10 };
 #define CLIP_NORMED_INPUT "1e-4"
 #define CLIP              "3e-5"
 #define CLIP_RESCALED     "0"
-/* --precondition auto steps back above this share of the rest of a step: measured, second order takes half as many
- * epochs or fewer where auto chooses it (docs/recipes.md), so it pays up to twice the seconds of an epoch. Below so
- * many seconds a step it is left alone. */
+/* --precondition auto steps back above this share of the rest of a step: measured (docs/notes/second-order.md), second
+ * order takes half as many epochs or fewer where auto chooses it, so it pays up to twice the seconds of an epoch. Below
+ * so many seconds a step it is left alone. */
 #define OVERHEAD         1.0
 #define OVERHEAD_SECONDS 2e-3
 

@@ -6,7 +6,7 @@
  * direction of eigenvalue e by the share e / (e + rho a), so a direction is left out if rho is ten times that.
  *
  * All maps of a model have the rho of the widest one: measured, hidden maps that are damped less learn the training
- * rows by heart. Scores change little while rho is within a factor of 3 (docs/recipes.md).
+ * rows by heart. Scores change little while rho is within a factor of 3 (docs/notes/second-order.md).
  *
  * Absolute damping gamma is the rho for which rho a b is gamma.
  */
