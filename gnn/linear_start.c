@@ -15,7 +15,8 @@
  * the search. SHARPNESS: of answers as softmax reads them there. Chosen on Cora, Citeseer, Squirrel and Photo, and
  * tried on others (docs/notes/second-order.md). */
 enum { STEPS = 3, MOST = 20, PATIENCE = 3 };
-enum { FEW_ROWS = 4 };                  /* training vertices for each feature: fewer are few */
+/* Training vertices for each feature: fewer are few. Of gcn less, as K-FAC goes further from a model of three steps. */
+enum { FEW_ROWS = 4, FEW_ROWS_OF_SAGE = 16 };
 enum { VALID = TRAIN_SPLIT_TRAIN + 1 }; /* split */
 #define SHARPNESS 10.0
 /* Deviations below this are those of a column that says nothing. */
@@ -451,7 +452,7 @@ static weft_status begin(void *self)
                  .rows = model->plan.n_owned,
                  .features = plan->d_in,
                  .classes = targets->outputs,
-                 .few = targets->counted[TRAIN_SPLIT_TRAIN] < FEW_ROWS * plan->d_in};
+                 .few = targets->counted[TRAIN_SPLIT_TRAIN] < plan->d_in * (plan->self ? FEW_ROWS_OF_SAGE : FEW_ROWS)};
     assert(gnn_linear_start_obstacle(&model->plan, targets) == NULL);
     s.weights = gnn_linear_halves(&model->plan) * s.features * s.classes;
     weft_status status = comm_agree(model->comm, create(&s));

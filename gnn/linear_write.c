@@ -152,9 +152,21 @@ static void edit_variances(const writer *w, int64_t rows, int64_t cols, float *v
     }
 }
 
+/* What the norm adds to variances shortens columns of faint features, whose variances are as small. */
+static void edit_scales(const writer *w, int64_t rows, int64_t cols, float *value)
+{
+    (void)rows;
+    (void)cols;
+    for (int64_t j = 0; j < w->classes; ++j) {
+        const double scale = sqrt(1.0 + NORM_EPSILON / (w->linear->spread[j] * w->linear->spread[j]));
+        put_columns(w, j, scale, scale, value);
+    }
+}
+
 static weft_status write_norm(const writer *w)
 {
     const train_norm *norm = &w->model->norm[0];
+    WEFT_TRY(edit_block(w, norm->gamma, edit_scales));
     WEFT_TRY(edit_block(w, norm->beta, edit_shifts));
     WEFT_TRY(edit_block(w, norm->running_mean, edit_means));
     return edit_block(w, norm->running_var, edit_variances);

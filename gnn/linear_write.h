@@ -8,8 +8,8 @@
  *     last layer           d times the difference of both, times SHARPNESS, which makes a label likely in softmax, and
  *                          of sage times the shares of a vertex and of its neighbours
  *
- * Batch norm begins with shifts and running statistics that make these columns of it. With fewer than two hidden
- * columns a class a column is relu((S_1 + shift) / d), whose shift, one of all classes, softmax does not see.
+ * Batch norm begins with scales, shifts and running statistics that make these columns of it. With fewer than two
+ * hidden columns a class a column is relu((S_1 + shift) / d), whose shift, one of all classes, softmax does not see.
  *
  *     gat   the columns are of the first head, whose vector of sources is a tenth of what was drawn, as is the last
  *           layer's, so attention is nearly uniform. ELU is in the place of relu: elu(x) - elu(-x) is 1.52 x by least

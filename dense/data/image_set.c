@@ -273,8 +273,10 @@ static weft_status decode(const image_set *set, int64_t number, uint8_t *pixels)
         return status;
     }
     if (grey) {
-        if (atomic_fetch_add(&store->grey, 1) < NAMED_GREY) {
-            log_warn("%s: taken as a grey image", weft_error_message());
+        const int before = atomic_fetch_add(&store->grey, 1);
+        if (before < NAMED_GREY) {
+            log_warn_of(store->rank, "%s: taken as a grey image%s", weft_error_message(),
+                        before == NAMED_GREY - 1 ? "; others like it are not named" : "");
         }
         memset(pixels, GREY, (size_t)image_set_bytes(set));
     }
@@ -415,6 +417,7 @@ weft_status image_set_open(weft_comm *comm, const char *path, const image_option
     status = status == WEFT_OK ? open_local(comm, path, &part, set) : status;
     WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
     WEFT_TRY_GOTO(check_same(comm, path, set), status, done);
+    set->store->rank = comm_rank(comm);
     WEFT_TRY_GOTO(create_cache(comm, path, &limited, set), status, done);
     WEFT_TRY_GOTO(drain(comm, limited.threads, set), status, done);
     *out = set;

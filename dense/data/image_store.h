@@ -47,8 +47,9 @@ typedef struct image_store {
     image_cache *cache;
     /* A malformed sample is an error; else it is grey. */
     bool strict;
-    /* Number of samples that were made grey. */
+    /* Number of samples that were made grey, and the rank that says so. */
     atomic_int grey;
+    int rank;
     /* Whose answers stand in for labels, and the set's class of each of its classes; NULL: nobody's. */
     teacher teacher;
     int32_t *taught;

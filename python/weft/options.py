@@ -28,11 +28,11 @@ class TrainOptions(TypedDict, total=False):
     recipe: one of auto, default, fast, few-labels, wide-features, kipf, gat-paper, reddit, ogbn-arxiv, ogbn-products, ogbn-proteins, ogbn-papers100m, images, trees, clicks, texts; default auto
         a named set of defaults, below every other source (docs/recipes.md): default = none; auto chooses by the data;
         graphs: auto = few-labels where the graph has fewer than 100 training vertices a class, else wide-features
-        where it has fewer than features, else default; fast = the same in 60 epochs, by second order; kipf = the
-        published GCN of Kipf and Welling; gat-paper = the published GAT of Velickovic and others; reddit, ogbn-* =
-        the published full-batch settings of these data sets; images: auto = images, for batches of 128 and less;
-        tables: auto = trees; tables of clicks: auto = clicks, few epochs of large batches; texts: auto = texts, a few
-        epochs of AdamW
+        where it has fewer than features, else default; fast = the same in 60 epochs by second order, or in 100 from a
+        linear model where rows or labels are few; kipf = the published GCN of Kipf and Welling; gat-paper = the
+        published GAT of Velickovic and others; reddit, ogbn-* = the published full-batch settings of these data sets;
+        images: auto = images, for batches of 128 and less; tables: auto = trees; tables of clicks: auto = clicks, few
+        epochs of large batches; texts: auto = texts, a few epochs of AdamW
     model: one of auto, sage, gcn, mlp, gat, gatv2, gin, sgc, lightgcn, lenet, resnet-9, resnet-20, resnet-32, resnet-44, resnet-56, resnet-18, resnet-50, wide-resnet-28-1, wide-resnet-28-2, wide-resnet-28-4, wide-resnet-28-8, wide-resnet-28-10, alexnet, vgg-11, vgg-16, mobilenet-v1, mobilenet-v2, densenet-121, convnext-tiny, trees, lr, fm, wide-deep, deepfm, dcn, dcn-v2, dlrm, xdeepfm, parts, encoder-tiny, encoder-small; default auto
         what is trained; auto chooses by the data; graphs: sage (auto), gcn, gat and gatv2 (attention), gin (sums and
         networks of two layers), sgc (hops and one linear map), lightgcn (mean of hops), or mlp (no graph); images:
@@ -395,7 +395,8 @@ class TrainOptions(TypedDict, total=False):
         how linear maps over a graph begin: glorot = within sqrt(6 / (inputs + outputs)) of 0, biases at 0; uniform =
         within 1 / sqrt(inputs), biases too, as the layers of PyTorch, and PyG's SAGEConv and GIN, do; linear = as
         glorot, but gcn, sage, gat and gin of two layers first answer as a linear model of the features would that
-        fits the training labels by least squares, in so many steps as serve the validation labels best
+        fits the training labels by least squares, in three steps, or where rows are few in so many as serve the
+        validation labels best
     feature_form: one of auto, whole, sparse; default auto
         how features are held and multiplied: whole, or sparse, those alone that are not 0; auto: sparse where hardly
         any are

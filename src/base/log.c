@@ -68,6 +68,21 @@ LOG_LINE(info, LOG_INFO, "weft: ")
 LOG_LINE(warn, LOG_WARN, "weft: warning: ")
 LOG_LINE(debug, LOG_DEBUG, "weft: debug: ")
 
+void log_warn_of(int rank, const char *format, ...)
+{
+    char prefix[64] = "weft: warning: ";
+    if (voice_now.level < LOG_WARN) {
+        return;
+    }
+    if (!voice_now.speaks) {
+        snprintf(prefix, sizeof prefix, "weft: warning: [rank %d] ", rank);
+    }
+    va_list args;
+    va_start(args, format);
+    write_line(prefix, format, args);
+    va_end(args);
+}
+
 void log_fatal(int rank, weft_status status, const char *message)
 {
     char raw[LINE_BYTES], lines[LINE_BYTES];

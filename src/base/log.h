@@ -1,10 +1,10 @@
 /*
  * base/log.h: the log on stderr.
  *
- * Only rank 0 speaks (log_set_speaker(rank == 0)); any rank may write one last line with log_fatal. Results never go
- * through here: they go to stdout. Of jobs that run side by side each has its speaker, and a name that its lines bear.
- * Plain lines, no colour, no carriage returns: output of mpirun is not a terminal. What a line quotes is escaped
- * (base/escape.h), so that one call is one line.
+ * Only rank 0 speaks (log_set_speaker(rank == 0)); any rank may write one last line with log_fatal, and a few of what
+ * it alone has seen with log_warn_of. Results never go through here: they go to stdout. Of jobs that run side by side
+ * each has its speaker, and a name that its lines bear. Plain lines, no colour, no carriage returns: output of mpirun
+ * is not a terminal. What a line quotes is escaped (base/escape.h), so that one call is one line.
  */
 #pragma once
 
@@ -33,6 +33,8 @@ void log_set_name(const char *name);
 void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* A warning of something that only this rank has seen: written whoever speaks, by others with their number. */
+void log_warn_of(int rank, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The last words of a failing rank, whatever the level and speaker: "weft: error: [rank r, exit s] message", in one
  * piece. A line break is one of ours (comm/core/inquest.h): weft_error_message has none. */
 void log_fatal(int rank, weft_status status, const char *message);

@@ -21,12 +21,14 @@ x = (draw.random((n, features)) < 0.1).astype(numpy.float32)
 label = draw.integers(0, 3, n)
 x[numpy.arange(n), label] = 1
 numpy.save("x.npy", x)
-numpy.save("narrow.npy", x[:, :12])
+numpy.save("narrow.npy", x[:, :3])
+numpy.save("faint.npy", x * numpy.float32(1e-4))
 numpy.savetxt("label.csv", label, fmt="%d")
 pairs = {(int(a), int(b)) for a, b in draw.integers(0, n, (200, 2)) if a < b} | {(v, (v + 1) % n) for v in range(n - 1)}
 open("edges.txt", "w").write("".join(f"{a} {b}\n" for a, b in sorted(pairs)))
 END
 "$weft" convert edges.txt --features x.npy --labels label.csv --random-split 60/20/20 --symmetrize --out store --quiet 2>err || fail "$(cat err)"
+"$weft" convert edges.txt --features faint.npy --labels label.csv --random-split 60/20/20 --symmetrize --out faint --quiet 2>err || fail "$(cat err)"
 "$weft" convert edges.txt --features narrow.npy --labels label.csv --random-split 60/20/20 --symmetrize --out narrow --quiet 2>err || fail "$(cat err)"
 
 # begin RANKS NAME OPTION...: a step that moves nothing
@@ -38,6 +40,7 @@ for model in gcn sage; do
     begin 1 "$model-whole" --model $model --norm none --dropout 0 --feature-form whole
     begin 1 "$model-sparse" --model $model --norm none --dropout 0 --input-dropout 0.5 --feature-form sparse --last-layer read
     begin 1 "$model-norm" --model $model --norm batch --dropout 0 --feature-form whole
+    data=faint begin 1 "$model-faint" --model $model --norm batch --dropout 0 --feature-form whole
     data=narrow begin 1 "$model-narrow" --model $model --norm none --dropout 0 --feature-form whole
     begin 3 "$model-three" --model $model --norm none --dropout 0 --feature-form whole --partition random --last-layer read
 done
@@ -108,13 +111,13 @@ def shares(model, terms, target):
     return share
 
 def norm_of(net, name, h):
-    return (h - h.mean(0)) / h.std(0) * net[name + ".gamma"] + net[name + ".beta"]
+    return (h - h.mean(0)) / numpy.sqrt(h.var(0) + 1e-5) * net[name + ".gamma"] + net[name + ".beta"]
 
 for model in ("gcn", "sage", "gat", "gin"):
     s, own = sums(model), numpy.eye(n) * (model == "sage")
-    kinds = ("whole", "three") + ("sparse", "norm", "narrow") * (model in ("gcn", "sage")) + ("unjudged", "single") * (model == "gcn")
+    kinds = ("whole", "three") + ("sparse", "norm", "faint", "narrow") * (model in ("gcn", "sage")) + ("unjudged", "single") * (model == "gcn")
     for kind in kinds:
-        x = numpy.load(("narrow" if kind == "narrow" else "store") + "/feature.npy").astype(float)
+        x = numpy.load((kind if kind in ("faint", "narrow") else "store") + "/feature.npy").astype(float)
         first = numpy.hstack([x, s @ x]) if model == "sage" else s @ x
         z = (s + own) @ first
         w, bias = best(z) if kind not in ("unjudged", "narrow") else [fit for fit, _ in zip(fits(z), range(3))][2]
@@ -126,7 +129,7 @@ for model in ("gcn", "sage", "gat", "gin"):
         net = numpy.load(f"{model}-{kind}/weights.npz")
         map_of = lambda l: numpy.vstack([net[f"layer{l}.self"], net[f"layer{l}.neigh"]]) if model == "sage" else net[f"layer{l}.weight"]
         s1, expected = first @ w if kind != "narrow" else None, 5 * (z @ w + bias)
-        h = first @ map_of(0).astype(float) + (net["layer0.bias"] if kind not in ("norm", "whole", "three") or model in ("gcn", "sage") else 0)
+        h = first @ map_of(0).astype(float) + (net["layer0.bias"] if kind not in ("norm", "faint", "whole", "three") or model in ("gcn", "sage") else 0)
         if model == "gin":
             h = relu(norm_of(net, "mlp0", h)) @ net["mlp0.weight"] + net["mlp0.bias"]
             h = relu(norm_of(net, "norm0", h))
@@ -141,7 +144,7 @@ for model in ("gcn", "sage", "gat", "gin"):
             d = s1.std(0)
             expected = 5 * (s @ (elu(s1 / d) - elu(-s1 / d)) * d / 1.52 + bias)
         else:
-            h = relu(norm_of(net, "norm0", h) if kind == "norm" else h)
+            h = relu(norm_of(net, "norm0", h) if kind in ("norm", "faint") else h)
             answer = (numpy.hstack([h, s @ h]) if model == "sage" else s @ h) @ map_of(1).astype(float) + net["layer1.bias"]
         if kind == "single":  # relu of what a shift of all classes leaves positive
             shift = s1.std(0).mean()

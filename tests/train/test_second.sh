@@ -131,7 +131,7 @@ assert chosen["fast-many"]["precondition-damping"] == "auto" and chosen["fast-ma
 assert [chosen["one-7"][name] for name in ("input-dropout", "weight-decay", "weight-init", "precondition-clip")] == ["-1", "0.05", "linear", "0.01"], chosen["one-7"]
 assert [chosen["wide-gcn"][name] for name in ("input-dropout", "weight-decay", "weight-init")] == ["0", "0", "linear"], chosen["wide-gcn"]
 assert [(chosen["spare-" + m]["weight-init"], chosen["spare-" + m]["precondition-clip"]) for m in ("gcn", "sage")] == [("linear", "0.01"), ("linear", "0.1")]
-assert chosen["wide-gin"]["weight-init"] == "linear" and chosen["fast-many"]["weight-init"] == "glorot"
+assert chosen["wide-gin"]["weight-init"] == "glorot" and chosen["fast-many"]["weight-init"] == "glorot"
 assert chosen["wide-gin"]["precondition"] == "none" and chosen["wide-gin"]["input-dropout"] == "0", chosen["wide-gin"]
 assert [chosen["scarce-gcn"][name] for name in ("precondition", "weight-init", "lr", "warmup")] == ["none", "linear", "0.003", "20"], chosen["scarce-gcn"]
 asked = json.load(open("fast-asked/run.json"))["options"]

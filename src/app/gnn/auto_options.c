@@ -2,12 +2,14 @@
 #include "app/gnn/auto_options.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "app/gnn/gnn_job.h"
 #include "app/gnn/gnn_links.h"
 #include "app/gnn/options/gnn_words.h"
 #include "app/setup/second_setup.h"
+#include "base/integer/integers.h"
 #include "base/log.h"
 #include "gnn/facts.h"
 #include "gnn/linear_start.h"
@@ -139,7 +141,7 @@ static weft_status decide_linear_start(weft_options *options, const gnn_facts *f
 static const char *ends_higher_with_adam(const weft_options *options, const gnn_facts *facts, bool starts)
 {
     if (starts && (gnn_has_few_labels(facts) || !has_many_rows(facts))) {
-        return "first steps of Adam that are short keep the linear start";
+        return "short first steps without it keep the linear start";
     }
     if (gnn_has_few_labels(facts)) {
         return "few labels end higher with Adam";
@@ -152,12 +154,15 @@ static const char *ends_higher_with_adam(const weft_options *options, const gnn_
                : NULL;
 }
 
-/* A warm-up keeps what a linear start knows. Where rows are scarce, long ones drown others in a linear model, so rows
- * that are counts take one length. */
+/* A warm-up keeps what a linear start knows; of a short run it is half. Where rows are scarce, long ones drown others
+ * in a linear model, so rows that are counts take one length. */
 static weft_status decide_after_start(weft_options *options, const gnn_facts *facts)
 {
+    enum { WARMUP = 20 };
     const bool counts = gnn_scaling_for(facts, true) == GNN_SCALE_NONE;
-    WEFT_TRY(decide_unless_set(options, OPT_WARMUP, "20"));
+    char warmup[32];
+    snprintf(warmup, sizeof warmup, "%lld", (long long)smaller(WARMUP, option_int(options, OPT_EPOCHS) / 2));
+    WEFT_TRY(decide_unless_set(options, OPT_WARMUP, warmup));
     if (!gnn_has_few_labels(facts) && has_scarce_rows(facts) && counts && option_is_auto(options, OPT_NORMALIZE)) {
         log_info("recipe fast: features: rows divided by their length (training vertices are fewer than half of the "
                  "features)");
@@ -177,9 +182,9 @@ static weft_status give_way(weft_options *options, const gnn_facts *facts, bool 
         gnn_has_few_labels(facts) && option_choice(options, OPT_LOSS) == LOSS_XENT && !gnn_links_asked(options);
     WEFT_TRY(option_decide(options, OPT_PRECONDITION, "none"));
     WEFT_TRY(adam && few ? decide_unless_set(options, OPT_LR, starts ? "0.003" : "0.02") : WEFT_OK);
-    WEFT_TRY(starts ? decide_after_start(options, facts) : WEFT_OK);
     WEFT_TRY(option_source_of(options, OPT_EPOCHS) == OPTION_RECIPE ? option_decide(options, OPT_EPOCHS, epochs)
                                                                     : WEFT_OK);
+    WEFT_TRY(starts ? decide_after_start(options, facts) : WEFT_OK);
     log_info("recipe fast: precondition none, --lr %s, warm-up of %s epochs, %s in all (%s)",
              option_text(options, OPT_LR), option_text(options, OPT_WARMUP), option_text(options, OPT_EPOCHS), reason);
     return WEFT_OK;

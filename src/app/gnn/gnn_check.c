@@ -86,10 +86,11 @@ static void warn_without_hidden_layers(const weft_options *o)
 }
 
 /* First weights of layers with attention are drawn in one way alone, which leaves the map behind --jumping; weights
- * that are given are not drawn. */
+ * that are given or fitted are not drawn. */
 static void warn_first_weights(const weft_options *o)
 {
-    const bool attention = gnn_ops_asked(o)->heads && option_choice(o, OPT_JUMPING) == GNN_JUMPING_NONE;
+    const bool attention = gnn_ops_asked(o)->heads && option_choice(o, OPT_JUMPING) == GNN_JUMPING_NONE &&
+                           option_choice(o, OPT_WEIGHT_INIT) != GNN_INIT_LINEAR;
     if (option_text(o, OPT_INIT_WEIGHTS)[0] != '\0') {
         option_warn_beside(o, OPT_WEIGHT_INIT, OPT_INIT_WEIGHTS, "no weights are drawn");
     } else if (attention) {

@@ -7,7 +7,6 @@
 #include "train/activities.h"
 
 /* As PyTorch's defaults, so that results compare. */
-#define EPSILON  1e-5
 #define MOMENTUM 0.1
 
 static const norm_names own_names = {"gamma", "beta", "mean", "var"};
@@ -116,7 +115,7 @@ static weft_status use_batch_statistics(train_norm *norm)
     double unbias = n > 1 ? n / (n - 1) : 1.0;
     weft_tensor running_mean = param_value(norm->params, norm->running_mean);
     weft_tensor running_var = param_value(norm->params, norm->running_var);
-    WEFT_TRY(tensor_bn_finish(&norm->stats, n, EPSILON, &norm->mean, &norm->var, &norm->rstd));
+    WEFT_TRY(tensor_bn_finish(&norm->stats, n, NORM_EPSILON, &norm->mean, &norm->var, &norm->rstd));
     /* running = (1 - momentum) * running + momentum * (mean, unbiased variance) */
     WEFT_TRY(tensor_axpby(MOMENTUM, &norm->mean, 1.0 - MOMENTUM, &running_mean));
     return tensor_axpby(MOMENTUM * unbias, &norm->var, 1.0 - MOMENTUM, &running_var);
@@ -127,7 +126,7 @@ static weft_status use_running_statistics(train_norm *norm)
     weft_tensor running_mean = param_value(norm->params, norm->running_mean);
     weft_tensor running_var = param_value(norm->params, norm->running_var);
     WEFT_TRY(tensor_axpby(1.0, &running_mean, 0.0, &norm->mean));
-    return tensor_bn_rstd(&running_var, EPSILON, &norm->rstd);
+    return tensor_bn_rstd(&running_var, NORM_EPSILON, &norm->rstd);
 }
 
 weft_status norm_forward_again(const train_norm *norm, const norm_operands *operands)
@@ -175,7 +174,7 @@ weft_status norm_forward(train_norm *norm, bool training, const norm_operands *o
     weft_tensor gamma = param_value(norm->params, norm->gamma);
     weft_tensor beta = param_value(norm->params, norm->beta);
     weft_tensor saved = tensor_view(&norm->saved, 0, operands->x->rows, 0, 2);
-    const tensor_layer_norm vectors = {.gamma = &gamma, .beta = &beta, .saved = &saved, .epsilon = EPSILON};
+    const tensor_layer_norm vectors = {.gamma = &gamma, .beta = &beta, .saved = &saved, .epsilon = NORM_EPSILON};
     return tensor_ln_forward(operands->x, &vectors, operands->y);
 }
 
@@ -215,6 +214,6 @@ weft_status norm_backward(train_norm *norm, const norm_operands *operands, const
     WEFT_TRY(tensor_zero(&dgamma));
     WEFT_TRY(tensor_zero(&dbeta));
     weft_tensor saved = tensor_view(&norm->saved, 0, operands->x->rows, 0, 2);
-    const tensor_layer_norm vectors = {.gamma = &gamma, .saved = &saved, .epsilon = EPSILON};
+    const tensor_layer_norm vectors = {.gamma = &gamma, .saved = &saved, .epsilon = NORM_EPSILON};
     return tensor_ln_backward(gradients->dy, operands->x, &vectors, &dgamma, &dbeta, gradients->dx);
 }

@@ -29,6 +29,9 @@
     X(NORM_LAYER, "layer")
 typedef enum norm_kind { NORM_KINDS(CHOICE_VALUE) NORM_BATCH_LOCAL } norm_kind;
 
+/* Added to variances, so that a column of one value is not divided by 0. */
+#define NORM_EPSILON 1e-5
+
 /* How files call the four parameters of a layer: behind the layer's name and a dot. */
 typedef struct norm_names {
     const char *gamma, *beta, *mean, *var;

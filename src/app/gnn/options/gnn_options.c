@@ -38,8 +38,8 @@ static const option_addition additions[] = {
     {OPT_RECIPE, "",
      "fast|few-labels|wide-features|kipf|gat-paper|reddit|ogbn-arxiv|ogbn-products|ogbn-proteins|ogbn-papers100m",
      "graphs: auto = few-labels where the graph has fewer than 100 training vertices a class, else wide-features where "
-     "it has fewer than features, else default; fast = the same in 60 epochs, by second order; kipf = the published "
-     "GCN of Kipf and Welling; gat-paper = the "
+     "it has fewer than features, else default; fast = the same in 60 epochs by second order, or in 100 from a "
+     "linear model where rows or labels are few; kipf = the published GCN of Kipf and Welling; gat-paper = the "
      "published GAT of Velickovic and others; reddit, ogbn-* = the published full-batch settings of these data sets"},
     {OPTION_NONE, NULL, NULL, NULL},
 };
