@@ -5,8 +5,7 @@
  *     first(X W)   gcn, gin, gat: A X W            sage: X W_self + A X W_neigh
  *     second(Y)    gcn, gin, gat: A Y              sage: Y + A Y
  *
- * A is the model's own; of gat, whose attention is uniform while its vectors are zero, the mean over in-neighbours and
- * the vertex itself.
+ * A is the model's own; of gat, as if its attention were uniform, the mean over in-neighbours and the vertex itself.
  */
 #pragma once
 

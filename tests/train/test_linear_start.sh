@@ -27,9 +27,10 @@ numpy.savetxt("label.csv", label, fmt="%d")
 pairs = {(int(a), int(b)) for a, b in draw.integers(0, n, (200, 2)) if a < b} | {(v, (v + 1) % n) for v in range(n - 1)}
 open("edges.txt", "w").write("".join(f"{a} {b}\n" for a, b in sorted(pairs)))
 END
-"$weft" convert edges.txt --features x.npy --labels label.csv --random-split 60/20/20 --symmetrize --out store --quiet 2>err || fail "$(cat err)"
-"$weft" convert edges.txt --features faint.npy --labels label.csv --random-split 60/20/20 --symmetrize --out faint --quiet 2>err || fail "$(cat err)"
-"$weft" convert edges.txt --features narrow.npy --labels label.csv --random-split 60/20/20 --symmetrize --out narrow --quiet 2>err || fail "$(cat err)"
+for features in x faint narrow; do # the store of x is called store
+    "$weft" convert edges.txt --features $features.npy --labels label.csv --random-split 60/20/20 --symmetrize \
+        --out ${features/#x/store} --quiet 2>err || fail "$(cat err)"
+done
 
 # begin RANKS NAME OPTION...: a step that moves nothing
 begin() {
