@@ -8,10 +8,18 @@
 #include "gnn/layers/layer.h"
 
 enum {
-    TRIES = 12, /* most runs that count; work whose runs took LONG seconds gets one */
-    EDGES = 64  /* most edges of a row of the matrix whose sums are measured */
+    TRIES = 5,   /* most runs of a round that count; work whose runs took LONG seconds gets one */
+    ROUNDS = 10, /* most rounds over all layers, each in matrices of its own; none begins after LONG seconds */
+    EDGES = 64,  /* most edges of a row of the matrix whose sums are measured */
+    STACKED = 4  /* most rows of it for each source */
 };
 static const double LONG = 0.8;
+static const double STEADY = 0.98; /* rounds end with one that leaves so much of the least times of both types */
+
+/* The least seconds so far of each type, of products and of sums. */
+typedef struct layer_times {
+    double products[2], sums[2];
+} layer_times;
 
 /* The matrices of one layer: y[rows, out] = x[rows, in] w[in, out], and to = the sums of from[rows, width]. */
 typedef struct layer_work {
@@ -43,7 +51,7 @@ static weft_status create_sums(weft_hal *hal, const gnn_layer_plan *plan, const 
     const weft_dtype type = plan->flow == GNN_FLOW_LINEAR_FIRST ? plan->output_type : plan->input_type;
     l->edges = edges;
     WEFT_TRY(tensor_create(hal, type, GNN_GAIN_ROWS, plan->width, WEFT_MEM_WORKSPACE, &l->from));
-    WEFT_TRY(tensor_create(hal, type, GNN_GAIN_ROWS, plan->width, WEFT_MEM_WORKSPACE, &l->to));
+    WEFT_TRY(tensor_create(hal, type, edges->rows, plan->width, WEFT_MEM_WORKSPACE, &l->to));
     return tensor_zero(&l->from);
 }
 
@@ -59,11 +67,10 @@ static weft_status add_up(layer_work *l)
     return tensor_spmm(l->edges, &l->from, &(tensor_spmm_terms){.beta = 0.0}, &l->to);
 }
 
-/* seconds: the least so far of each type. The first try is not counted. */
+/* seconds: lowered to the least of each type. The first try is not counted. */
 static weft_status compare(weft_hal *hal, work *run, layer_work of[2], double seconds[2])
 {
     double spent = 0.0;
-    seconds[0] = seconds[1] = INFINITY;
     for (int i = 0; i <= TRIES && (i < 2 || spent < LONG); ++i) {
         for (int type = 0; type < 2; ++type) {
             WEFT_TRY(hal->stream.sync(hal));
@@ -78,37 +85,40 @@ static weft_status compare(weft_hal *hal, work *run, layer_work of[2], double se
     return WEFT_OK;
 }
 
-/* Adds `times` what the work of a layer takes. */
-static weft_status measure(weft_hal *hal, work *run, layer_work of[2], double times, gnn_product_gain *gain)
-{
-    double seconds[2];
-    WEFT_TRY(compare(hal, run, of, seconds));
-    gain->seconds_f32 += times * seconds[0];
-    gain->seconds_bf16 += times * seconds[1];
-    return WEFT_OK;
-}
-
 /* Edges of a row that are measured; the graph has so many or more. */
 static int edges_of(double degree)
 {
     return degree >= EDGES ? EDGES : degree > 1.0 ? (int)degree : 1;
 }
 
+/* Rows for each source: what is done once a source shall weigh as little as in the graph. */
+static int stacked(double degree)
+{
+    return degree >= STACKED * EDGES ? STACKED : degree >= EDGES ? (int)(degree / EDGES) : 1;
+}
+
+/* How often an epoch does the sums that are measured of a layer. */
+static double sums_of(const gnn_layer_plan *layer, double degree)
+{
+    const double measured = (double)stacked(degree) * edges_of(degree);
+    return layer->width > 0 ? (layer->sums[0] + layer->sums[1]) * degree / measured : 0.0;
+}
+
 static weft_status measure_layer(weft_hal *hal, const gnn_plan plan[2], int l, const tensor_sparse *edges,
-                                 double degree, gnn_product_gain *gain)
+                                 double degree, layer_times *times)
 {
     const gnn_layer_plan *layer = &plan[0].layer[l];
-    const double sums = layer->width > 0 ? (layer->sums[0] + layer->sums[1]) * degree / edges_of(degree) : 0.0;
+    const bool sums = sums_of(layer, degree) > 0.0;
     weft_status status = WEFT_OK;
     layer_work of[2] = {{.turns_back = false}};
     for (int type = 0; type < 2 && !layer->sparse; ++type) {
         WEFT_TRY_GOTO(create_products(hal, &plan[type].layer[l], l == 0, &of[type]), status, done);
     }
-    for (int type = 0; type < 2 && sums > 0.0; ++type) {
+    for (int type = 0; type < 2 && sums; ++type) {
         WEFT_TRY_GOTO(create_sums(hal, &plan[type].layer[l], edges, &of[type]), status, done);
     }
-    WEFT_TRY_GOTO(layer->sparse ? WEFT_OK : measure(hal, multiply, of, 1.0, gain), status, done);
-    WEFT_TRY_GOTO(sums > 0.0 ? measure(hal, add_up, of, sums, gain) : WEFT_OK, status, done);
+    WEFT_TRY_GOTO(layer->sparse ? WEFT_OK : compare(hal, multiply, of, times->products), status, done);
+    WEFT_TRY_GOTO(sums ? compare(hal, add_up, of, times->sums) : WEFT_OK, status, done);
 done:
     for (int type = 0; type < 2; ++type) {
         TENSOR_DESTROY_ALL(&of[type].x, &of[type].w, &of[type].y, &of[type].from, &of[type].to);
@@ -116,13 +126,14 @@ done:
     return status;
 }
 
-/* Random edges between GNN_GAIN_ROWS vertices, `degree` a row on average and up to twice as many: rows of one length
+/* Random edges from GNN_GAIN_ROWS sources, `degree` a row on average and up to twice as many: rows of one length
  * would be faster than any graph's. The form is blocks, as large graphs take: in lists a narrow row of
  * bfloat16 may cost more than one of float32 where in blocks it costs less, and which of both is the quickest here is
  * a matter of chance. */
-static weft_status create_edges(weft_hal *hal, const gnn_plan *plan, int degree, tensor_sparse *edges)
+static weft_status create_edges(weft_hal *hal, const gnn_plan *plan, int degree, int rows_of_source,
+                                tensor_sparse *edges)
 {
-    const int64_t rows = GNN_GAIN_ROWS, most = rows * 2 * degree;
+    const int64_t sources = GNN_GAIN_ROWS, rows = rows_of_source * sources, most = rows * 2 * degree;
     weft_status status = WEFT_OK;
     int64_t *offset = NULL;
     int32_t *column = NULL;
@@ -131,20 +142,60 @@ static weft_status create_edges(weft_hal *hal, const gnn_plan *plan, int degree,
     offset[0] = 0;
     for (int64_t i = 0; i < rows; ++i) {
         const philox_block length = philox4x32(philox_counter(0, (uint64_t)i, WEFT_RNG_GENERATE, 0), 0);
+        philox_block draw = length;
         const int64_t own = 1 + length.word[0] % (uint32_t)(2 * degree - 1);
         for (int64_t e = 0; e < own; ++e) {
-            const philox_block draw = philox4x32(philox_counter((uint32_t)e, (uint64_t)i, WEFT_RNG_GENERATE, 1), 0);
-            column[offset[i] + e] = (int32_t)(draw.word[0] % (uint32_t)rows);
+            if (e % 4 == 0) {
+                draw = philox4x32(philox_counter((uint32_t)e, (uint64_t)i, WEFT_RNG_GENERATE, 1), 0);
+            }
+            column[offset[i] + e] = (int32_t)(draw.word[e % 4] % (uint32_t)sources);
         }
         offset[i + 1] = offset[i] + own;
     }
     const hal_csr csr = {
-        .rows = rows, .cols = rows, .offset = offset, .column = column, .usual_d = gnn_plan_epoch_width(plan)};
-    *edges = (tensor_sparse){.rows = rows, .cols = rows, .entries = offset[rows]};
+        .rows = rows, .cols = sources, .offset = offset, .column = column, .usual_d = gnn_plan_epoch_width(plan)};
+    *edges = (tensor_sparse){.rows = rows, .cols = sources, .entries = offset[rows]};
     WEFT_TRY_GOTO(hal->sparse.spmm_create(hal, &csr, HAL_SPMM_BLOCKS, plan->max_width, &edges->spmm), status, done);
 done:
     WEFT_FREE_ALL(offset, column);
     return status;
+}
+
+/* What an epoch does with all layers, by the least times. */
+static gnn_product_gain gain_of(const gnn_plan *plan, double degree, const layer_times *times)
+{
+    double seconds[2] = {0.0, 0.0};
+    for (int l = 0; l < plan->layers; ++l) {
+        const gnn_layer_plan *layer = &plan->layer[l];
+        const double sums = sums_of(layer, degree);
+        for (int type = 0; type < 2; ++type) {
+            seconds[type] +=
+                (layer->sparse ? 0.0 : times[l].products[type]) + (sums > 0.0 ? sums * times[l].sums[type] : 0.0);
+        }
+    }
+    return (gnn_product_gain){.seconds_f32 = seconds[0], .seconds_bf16 = seconds[1]};
+}
+
+/* A burst of other work lasts for all tries of a layer and speaks for either type; rounds are apart. */
+static weft_status measure_rounds(weft_hal *hal, const gnn_plan plan[2], const tensor_sparse *edges, double degree,
+                                  gnn_product_gain *gain)
+{
+    const double begun = clock_seconds();
+    layer_times times[GNN_MAX_LAYERS];
+    bool steady = false;
+    for (int l = 0; l < plan[0].layers; ++l) {
+        times[l] = (layer_times){.products = {INFINITY, INFINITY}, .sums = {INFINITY, INFINITY}};
+    }
+    for (int round = 0; round < ROUNDS && !steady && (round == 0 || clock_seconds() - begun < LONG); ++round) {
+        for (int l = 0; l < plan[0].layers; ++l) {
+            WEFT_TRY(measure_layer(hal, plan, l, edges, degree, &times[l]));
+        }
+        const gnn_product_gain own = gain_of(&plan[0], degree, times);
+        steady = round > 0 && own.seconds_f32 >= STEADY * gain->seconds_f32 &&
+                 own.seconds_bf16 >= STEADY * gain->seconds_bf16;
+        *gain = own;
+    }
+    return WEFT_OK;
 }
 
 weft_status gnn_product_gain_measure(weft_hal *hal, const gnn_config *config, double degree, gnn_product_gain *gain)
@@ -158,10 +209,8 @@ weft_status gnn_product_gain_measure(weft_hal *hal, const gnn_config *config, do
         typed.bf16 = type == 1;
         gnn_plan_make(&typed, 1, 1, 1, WEFT_DTYPE_F32, &plan[type]);
     }
-    WEFT_TRY(plan[0].max_width > 0 ? create_edges(hal, &plan[0], edges_of(degree), &edges) : WEFT_OK);
-    for (int l = 0; l < plan[0].layers; ++l) {
-        WEFT_TRY_GOTO(measure_layer(hal, plan, l, &edges, degree, gain), status, done);
-    }
+    WEFT_TRY(plan[0].max_width > 0 ? create_edges(hal, &plan[0], edges_of(degree), stacked(degree), &edges) : WEFT_OK);
+    WEFT_TRY_GOTO(measure_rounds(hal, plan, &edges, degree, gain), status, done);
 done:
     if (edges.spmm != NULL) {
         hal->sparse.spmm_destroy(hal, edges.spmm);

@@ -4,9 +4,10 @@
  *
  * What an epoch does with each layer runs over GNN_GAIN_ROWS rows of zeros in both types in turns, a few times each,
  * some milliseconds a layer: products forward, of gradients of weights and of gradients of inputs, and sums over
- * random neighbours, as many as a vertex has on average; of more than 64, 64 are measured and count as often.
- * Attention, whose rows are float32, is not measured. Memory: these rows of a layer's inputs and outputs, freed before
- * the function returns.
+ * random neighbours, as many as a vertex has on average; of more than 64, 64 are measured in each of up to four rows
+ * for every source, and count as often. Rounds of that follow one another until the least times stay as they are.
+ * Attention, whose rows are float32, is not measured. Memory: these rows of a layer's inputs and outputs and up to
+ * 256 edges for each of them, freed before the function returns.
  */
 #pragma once
 

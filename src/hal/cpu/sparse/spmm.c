@@ -307,6 +307,18 @@ int64_t spmm_first_row(const hal_spmm *spmm, const spmm_call *args, int part, in
     return spmm->split[part] + slice_start(args, rows, slice);
 }
 
+/* Copies a row of bfloat16: of a whole strip in line, as a call takes longer than a row. */
+static void copy_halves(const uint16_t *from, int width, uint16_t *to)
+{
+    if (width == SPMM_STRIP) {
+        memcpy(to, from, SPMM_STRIP * sizeof *to);
+    } else if (width == SPMM_STRIP_NARROW) {
+        memcpy(to, from, SPMM_STRIP_NARROW * sizeof *to);
+    } else {
+        memcpy(to, from, (size_t)width * sizeof *to);
+    }
+}
+
 /* Columns of bfloat16 as spmm_paired says, those of ROWS in order; columns past the width become zeros. */
 static void pack_halves(const hal_spmm *spmm, const spmm_pass *pass, int strip, int64_t begin, int64_t end)
 {
@@ -320,12 +332,14 @@ static void pack_halves(const hal_spmm *spmm, const spmm_pass *pass, int strip, 
         const uint16_t *x = (const uint16_t *)pass->x + row * pass->ldx;
         uint16_t *to = (uint16_t *)spmm->packed + place * strip;
         if (!paired) {
-            memcpy(to, x, (size_t)pass->width * sizeof *to);
-            memset(to + pass->width, 0, (size_t)(strip - pass->width) * sizeof *to);
+            copy_halves(x, pass->width, to);
+            if (pass->width < strip) {
+                memset(to + pass->width, 0, (size_t)(strip - pass->width) * sizeof *to);
+            }
             continue;
         }
         uint16_t from[SPMM_STRIP] = {0};
-        memcpy(from, x, (size_t)pass->width * sizeof *from);
+        copy_halves(x, pass->width, from);
         for (int i = 0; i < half; i++) {
             to[2 * i] = from[i];
             to[2 * i + 1] = from[half + i];
