@@ -37,6 +37,17 @@ KERNEL void shared_prefetch(const float *x, const int32_t *column, const int vec
     }
 }
 
+/* Asks for a row of out, which will be written. */
+KERNEL void row_wanted(const spmm_pass *pass, int64_t row, const int vectors)
+{
+    const size_t cell = pass->narrow_out ? sizeof(uint16_t) : sizeof(float);
+    const char *out = (const char *)pass->out + (size_t)row * (size_t)pass->ldo * cell;
+    UNROLL
+    for (int v = 0; v < vectors; v += LANES_PER_LINE_STEP) {
+        __builtin_prefetch(out + (size_t)(v * LANES) * cell, 1, 3);
+    }
+}
+
 KERNEL void shared_strip(const spmm_shared_rows *m, int64_t begin, int64_t end, int64_t first_out,
                          const spmm_pass *pass, const int vectors)
 {
@@ -67,7 +78,11 @@ KERNEL void shared_strip(const spmm_shared_rows *m, int64_t begin, int64_t end, 
                 acc[v] -= vec_load(source + v * LANES);
             }
         }
-        put_row(pass, row - first_out, acc, vectors, exact, tails);
+        const int64_t out = row - first_out;
+        if (pass->order != NULL && row + SPMM_SHARED_ROWS < end) {
+            row_wanted(pass, pass->order[out + SPMM_SHARED_ROWS], vectors);
+        }
+        put_row(pass, pass->order != NULL ? pass->order[out] : out, acc, vectors, exact, tails);
     }
 }
 

@@ -366,6 +366,18 @@ static void pack_widened_halves(const hal_spmm *spmm, const spmm_pass *pass, int
     }
 }
 
+/* Asks for a row of float32 that is packed soon, where they are packed in another order than they lie in. */
+static void ask_for_source(const hal_spmm *spmm, const spmm_pass *pass, int64_t place, int64_t end)
+{
+    if (spmm->source == NULL || place >= end || spmm->source[place] < 0) {
+        return;
+    }
+    const float *row = (const float *)pass->x + spmm->source[place] * pass->ldx;
+    for (int i = 0; i < pass->width; i += LINE_BYTES / (int)sizeof *row) {
+        __builtin_prefetch(row + i, 0, 3);
+    }
+}
+
 void spmm_pack_wide(const hal_spmm *spmm, const spmm_pass *pass, int strip, int part)
 {
     const hal_span own = hal_split_rows(spmm->places, spmm->parts, part);
@@ -378,6 +390,7 @@ void spmm_pack_wide(const hal_spmm *spmm, const spmm_pass *pass, int strip, int 
         if (row < 0) {
             continue;
         }
+        ask_for_source(spmm, pass, place + SPMM_SOURCES_AHEAD, own.end);
         const float *from = (const float *)pass->x + row * pass->ldx;
         float *to = spmm->packed + place * strip;
         const float scale = pass->pre != NULL ? pass->pre[row] : 1.0F;

@@ -23,6 +23,8 @@ enum {
     SPMM_WEIGHTED_EDGES = 16,     /* ROWS with values: how far the prefetch of sources runs ahead */
     SPMM_FEATURE_EDGES = 4,       /* the same of sparse features */
     SPMM_SHARED_READS = HAL_SHARED_SPARE, /* SHARED: the same */
+    SPMM_SHARED_ROWS = 4,                 /* SHARED: that of rows of out, which are in no order */
+    SPMM_SOURCES_AHEAD = 24,              /* packing in another order: that of rows of x */
     SPMM_SLACK = 64                       /* entries behind 16-bit arrays that kernels may read */
 };
 
@@ -104,7 +106,7 @@ typedef struct spmm_pass {
     bool narrow_self;
     float beta;
     bool marked_rows;     /* LISTS: edges of unmarked rows are left out */
-    const int32_t *order; /* BLOCKS: the row of the matrix whose sums are the i-th; NULL: row i */
+    const int32_t *order; /* BLOCKS, SHARED: the row of the matrix whose sums are the i-th; NULL: row i */
     int64_t left_end;     /* BLOCKS: edges of rows behind those of the sweep, up to this one, are left out */
     bool first, last;     /* blocked forms: the sweep over the first block starts the sums, the last one writes out */
     float *sum;           /* blocked forms: [rows, strip] partial sums */
@@ -184,8 +186,9 @@ struct hal_spmm {
     spmm_shared_rows shared;
     int64_t *shared_split; /* [(levels + 1), parts + 1] rows of each part in a level, last of the matrix's rows */
     bool marked;           /* BLOCKS or LISTS of a matrix with marks (spmm_marks.h) */
-    int32_t *order;        /* [rows] BLOCKS: rows of each part, the marked ones first; NULL: as they are numbered */
-    int64_t *marked_end;   /* [parts] where the marked ones of a part end; NULL with `order` */
+    int32_t *order;        /* [rows] BLOCKS: rows of each part, the marked ones first; SHARED: all, as they are
+                            * summed; NULL: as they are numbered */
+    int64_t *marked_end;   /* [parts] BLOCKS: where the marked ones of a part end; NULL with `order` */
     int64_t places;        /* of the packed strip: cols, or more where columns are marked */
     int32_t *source;       /* [places] column of a place, -1: none; NULL: columns are in their places */
     int64_t marked_blocks; /* of marked columns; all of them where columns are not marked */

@@ -66,7 +66,7 @@ static void add_shared(const hal_spmm *spmm, const spmm_call *args, int64_t row,
     for (int64_t e = m->start[2 * from]; e < m->start[2 * from + 2]; e++) {
         const double signed_weight = e < m->start[2 * from + 1] ? weight : -weight;
         if (m->column[e] < m->sources) {
-            add_weighted(args, row, m->column[e], signed_weight);
+            add_weighted(args, row, spmm_source_of(spmm, m->column[e]), signed_weight);
         } else {
             add_shared(spmm, args, row, m->column[e] - m->sources, signed_weight);
         }
@@ -75,9 +75,10 @@ static void add_shared(const hal_spmm *spmm, const spmm_call *args, int64_t row,
 
 static void part_shared(const hal_spmm *spmm, const spmm_call *args, int part)
 {
-    for (int64_t row = spmm->split[part]; row < spmm->split[part + 1]; row++) {
+    for (int64_t i = spmm->split[part]; i < spmm->split[part + 1]; i++) {
+        const int64_t row = spmm_row_of(spmm, i);
         begin_row(args, row);
-        add_shared(spmm, args, row, spmm->shared.sums + row, 1.0);
+        add_shared(spmm, args, row, spmm->shared.sums + i, 1.0);
     }
 }
 

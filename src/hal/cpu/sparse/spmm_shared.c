@@ -5,6 +5,8 @@
 #include <omp.h>
 #include <string.h>
 
+#include "hal/cpu/sparse/shared_order.h"
+
 /* Pieces of the rows of the matrix in a strip, between which a slice may end. */
 enum { OUT_SHARES = 16 };
 
@@ -80,6 +82,7 @@ weft_status spmm_build_shared(hal_spmm *spmm, const hal_csr *csr, const char *ke
     const weft_status status = spmm_join_shared(spmm, &found);
     hal_shared_rows_free(&found);
     WEFT_TRY(status);
+    WEFT_TRY(spmm_order_shared(spmm));
     WEFT_TRY(split_levels(spmm));
     const int64_t strip = spmm_strip(spmm->usual_d);
     return spmm_new(spmm, (size_t)((spmm->cols + spmm->shared.sums) * strip), sizeof *spmm->packed,
@@ -101,6 +104,7 @@ static void sum_rows(const hal_spmm *spmm, spmm_pass pass, int strip, int part, 
     const int64_t *split = spmm->shared_split + spmm->shared.levels * (spmm->parts + 1);
     const int64_t rows = split[part + 1] - split[part];
     pass.x = spmm->packed;
+    pass.order = spmm->order;
     spmm->kernels->shared(&spmm->shared, strip, split[part] + rows * begin / OUT_SHARES,
                           split[part] + rows * end / OUT_SHARES, spmm->shared.sums, &pass);
 }

@@ -5,12 +5,13 @@
  *          packed [cols + sums, strip]  =  x * pre  |  partial sums of level 1  |  level 2  |  ...
  *          out [rows, strip]            =  plus columns of packed  -  minus columns
  *
+ * sources, sums and rows in the order of shared_order.h,
  * with a barrier after each level. The form pays where a graph is a projection of groups, posts joined by a common user
  * or products by a common buyer, whose rows read 5 to 13 times fewer sources; on other graphs it saves nothing, which a
  * sample tells (hal/share.h). Sums of integers are exact in every form; other sums have other bits than the plain
  * forms', with smaller errors, because chains are shorter.
  *
- * Memory: 4 bytes a read that is left, 16 a row, and a packed strip of sources and partial sums.
+ * Memory: 4 bytes a read that is left, 20 a row, 4 a source, and a packed strip of sources and partial sums.
  */
 #pragma once
 
