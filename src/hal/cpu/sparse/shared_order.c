@@ -10,7 +10,7 @@ typedef struct ordering {
     const spmm_shared_rows *m;
     int32_t *label;   /* [sources + sums] a source that stands for a group of them */
     int64_t *size;    /* [sums] sources that a sum is made of, those of its sums included */
-    int64_t *weight;  /* [sources] of each label among the reads of a row, zeros between two rows */
+    int64_t *weight;  /* [sources] of each label in a row, zeros between two rows */
     int32_t *order;   /* [targets] rows in their new order */
     int32_t *place;   /* [sources + sums] new column of each; -1: none yet */
     int32_t *old_sum; /* [sums] number of the sum at each new one */
@@ -62,13 +62,13 @@ static void find_labels(ordering *o)
         for (int64_t s = 0; s < m->sums; s++) {
             o->label[m->sources + s] = common_label(o, s, 0);
         }
-        for (int64_t t = 0; t < m->targets; t++) { /* row t is the vertex of source t */
+        for (int64_t t = 0; t < m->targets; t++) {
             o->label[t] = common_label(o, m->sums + t, o->label[t]);
         }
     }
 }
 
-/* Rows by label, those of one as they are numbered. weight: left with ends of labels. */
+/* Rows by label, those of one as they are numbered. weight becomes where the rows of each label end. */
 static void order_rows(ordering *o)
 {
     const spmm_shared_rows *m = o->m;

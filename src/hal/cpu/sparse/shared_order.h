@@ -9,6 +9,7 @@
 
 #include "hal/cpu/sparse/spmm.h"
 
-/* Orders the rows of spmm->shared. [out] spmm->order, spmm->source. Where there are more rows than sources, as they
- * are of different vertices then, all stays as it is. The same for the same rows. WEFT_ERR_RESOURCE: no memory. */
+/* Orders the rows of spmm->shared. [out] spmm->order, spmm->source. Row i is taken for the vertex of source i: where it
+ * is of another one, results are the same, but reads are hardly nearer. Where there are more rows than sources, all
+ * stays as it is. The same for the same rows. WEFT_ERR_RESOURCE: no memory. */
 weft_status spmm_order_shared(hal_spmm *spmm);
