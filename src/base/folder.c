@@ -110,6 +110,10 @@ weft_status folder_begin(const char *path, bool force, char temporary[FILE_PATH_
     if (file_exists(goal) && !force) {
         return refuse_existing(goal);
     }
+    struct stat facts;
+    WEFT_CHECK(stat(goal, &facts) != 0 || S_ISDIR(facts.st_mode), WEFT_ERR_USAGE,
+               "%s: a folder is to stand here, and what stands here is none: move it away, or choose another name",
+               goal);
     sweep(goal);
     char name[FILE_PATH_MAX];
     for (int i = 0;; i++) {
