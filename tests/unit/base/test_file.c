@@ -352,6 +352,7 @@ static void test_folder_does_not_replace_a_file(void **state)
     put_file(path, "mine", 4);
     ASSERT_STATUS(folder_begin(path, true, temporary), WEFT_ERR_USAGE);
     ASSERT_MESSAGE("what stands here is none");
+    ASSERT_OK(file_check_output(path)); /* a file that is written replaces one */
     size_t bytes;
     uint8_t *got = get_file(path, &bytes);
     assert_string_equal((char *)got, "mine");
