@@ -42,7 +42,7 @@ typedef struct divide_shuffle {
     sync_groups *groups;
     shuffle_division *division; /* [rounds] */
     shuffle_counters counters;
-    uint64_t past_bytes, past_messages; /* sent by groups that are no more */
+    uint64_t past_bytes, past_messages, past_shared; /* of groups that are no more */
 } divide_shuffle;
 
 static weft_status allocate(comm_sync *sync)
@@ -136,6 +136,7 @@ static void count_traffic(comm_sync *sync)
     const divide_shuffle *d = sync->self;
     sync->figures.bytes_sent = d->past_bytes;
     sync->figures.messages_sent = d->past_messages;
+    sync->figures.shared_bytes = d->past_shared;
     for (int t = 0; t < d->groups->rounds; ++t) {
         if (d->division[t].group != NULL) {
             mode_add_traffic(sync, d->division[t].group);
@@ -261,6 +262,7 @@ static weft_status set_group(comm_sync *sync, double group, bool restoring)
     count_traffic(sync);
     d->past_bytes = sync->figures.bytes_sent;
     d->past_messages = sync->figures.messages_sent;
+    d->past_shared = sync->figures.shared_bytes;
     drop_cycle(d);
     sync->options.divide_shuffle.group = (int)group;
     d->counters.round = restoring ? d->counters.round : 0;

@@ -24,6 +24,7 @@ void mode_clear_traffic(comm_sync *sync)
 {
     sync->figures.bytes_sent = 0;
     sync->figures.messages_sent = 0;
+    sync->figures.shared_bytes = 0;
 }
 
 void mode_add_traffic(comm_sync *sync, const weft_comm *group)
@@ -32,6 +33,7 @@ void mode_add_traffic(comm_sync *sync, const weft_comm *group)
         comm_stats stats = comm_lane_stats(group, (comm_lane)lane);
         sync->figures.bytes_sent += stats.bytes_sent;
         sync->figures.messages_sent += stats.messages_sent;
+        sync->figures.shared_bytes += stats.shared_bytes;
     }
 }
 

@@ -163,6 +163,7 @@ typedef struct sync_figures {
     /* Over communicators of the mode's own (groups, sites, background rounds), which comm_lane_stats of the
      * communicator given to sync_create does not count. */
     uint64_t bytes_sent, messages_sent;
+    uint64_t shared_bytes; /* read and written in memory that ranks of a node share, in place of messages */
     uint64_t steps;
 } sync_figures;
 sync_figures sync_get_figures(const comm_sync *sync); /* since sync_create */

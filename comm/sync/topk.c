@@ -77,6 +77,7 @@ typedef struct topk {
     hal_event *aside;            /* of hal: behind the copies into the side buffer */
     comm_plan *dense;
     bool dense_posted;
+    bool told; /* how much a step sends */
 } topk;
 
 /* ---- creation -------------------------------------------------------------------------------------------- */
@@ -348,11 +349,17 @@ static weft_status create(comm_sync *sync)
         WEFT_TRY(plan_bucket(sync, b, &t->bucket[b]));
     }
     WEFT_TRY(plan_dense(sync, t));
-    if (idle(sync) == NULL) {
+    return WEFT_OK;
+}
+
+/* After the first step, as a guard sets the density behind create. */
+static void tell_density(const comm_sync *sync, topk *t)
+{
+    if (!t->told && idle(sync) == NULL) {
         log_info("sync topk: a step sends %.3g %% of the gradient: %g %% of what is selected from, small tensors whole",
                  100.0 * part_sent(sync, sync->options.topk.density), 100.0 * sync->options.topk.density);
     }
-    return WEFT_OK;
+    t->told = true;
 }
 
 static void destroy(comm_sync *sync)
@@ -533,6 +540,7 @@ static weft_status gradients(comm_sync *sync)
         WEFT_TRY(unpack(sync, t));
     }
     sync->figures.density = part_sent(sync, density_of_step(&sync->options, sync->step));
+    tell_density(sync, t);
     return WEFT_OK;
 }
 

@@ -239,6 +239,11 @@ static void close_store(void *self)
     image_files_destroy(self);
 }
 
+static void let_go(void *self)
+{
+    image_files_close_reader(self);
+}
+
 weft_status image_files_open(weft_comm *comm, const char *path, const image_options *options, image_files *files,
                              image_files_load load, void *self, void (*close)(void *self), image_set *set)
 {
@@ -247,6 +252,7 @@ weft_status image_files_open(weft_comm *comm, const char *path, const image_opti
     set->store->name = name_of;
     set->store->origin = origin_of;
     set->store->close = close_store;
+    set->store->let_go = let_go;
     files->load = load;
     files->self = self;
     files->close = close;

@@ -41,6 +41,8 @@ typedef enum image_layout {
 
 weft_status image_files_create(image_layout layout, image_files **files);
 void image_files_destroy(image_files *files); /* NULL is allowed */
+/* Frees what images are decoded from and with. Names, sums and places stay, and nothing is decoded afterwards. */
+void image_files_close_reader(image_files *files);
 
 /* Returns true if a name ends as those of images do and stands in a folder; the second needs no folder. */
 bool image_files_takes(const char *name);

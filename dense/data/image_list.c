@@ -42,20 +42,26 @@ static void free_bench(image_bench *bench)
     WEFT_FREE_ALL(bench->encoded, bench);
 }
 
-void image_files_destroy(image_files *files)
+void image_files_close_reader(image_files *files)
 {
-    if (files == NULL) {
-        return;
-    }
     if (files->close != NULL) {
         files->close(files->self);
     }
-    image_moving_free(files->moving);
+    files->close = NULL;
     while (files->bench != NULL) {
         image_bench *bench = files->bench;
         files->bench = bench->next;
         free_bench(bench);
     }
+}
+
+void image_files_destroy(image_files *files)
+{
+    if (files == NULL) {
+        return;
+    }
+    image_files_close_reader(files);
+    image_moving_free(files->moving);
     for (int i = 0; i < files->count; ++i) {
         weft_free(files->file[i].name);
     }

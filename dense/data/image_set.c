@@ -395,11 +395,11 @@ static weft_status drain(weft_comm *comm, int threads, image_set *set)
     }
     weft_status status = all || image_set_is_spread(set) ? fill_cache(set, threads) : WEFT_OK;
     WEFT_TRY(comm_agree(comm, status)); /* nobody asks for a sample that is not there */
-    if (all) {
+    if (all && store->let_go != NULL) {
+        store->let_go(store->self);
+    } else if (all) {
         store->close(store->self);
         store->close = NULL;
-        store->name = NULL;
-        store->origin = NULL;
     }
     return WEFT_OK;
 }

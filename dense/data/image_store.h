@@ -37,6 +37,8 @@ typedef struct image_store {
     /* Where the sample comes from; NULL: samples have no files. */
     item_origin (*origin)(void *self, int64_t number);
     void (*close)(void *self);
+    /* Frees what samples are made of; names and origins stay. NULL: there are none to keep. */
+    void (*let_go)(void *self);
     /* Hash of places and times of files. Together with the set's hash it says that samples come out as before. */
     char identity[33];
     /* Making a sample is copying it. */

@@ -102,14 +102,8 @@ static void sweep(const char *goal)
     weft_error_clear();
 }
 
-weft_status folder_begin(const char *path, bool force, char temporary[FILE_PATH_MAX])
+static weft_status make_temporary(const char *goal, char temporary[FILE_PATH_MAX])
 {
-    char goal[FILE_PATH_MAX];
-    temporary[0] = '\0';
-    WEFT_TRY(trim_slashes(path, goal));
-    if (file_exists(goal) && !force) {
-        return refuse_existing(goal);
-    }
     sweep(goal);
     char name[FILE_PATH_MAX];
     for (int i = 0;; i++) {
@@ -125,10 +119,26 @@ weft_status folder_begin(const char *path, bool force, char temporary[FILE_PATH_
     return WEFT_OK;
 }
 
+weft_status folder_begin(const char *path, bool force, char temporary[FILE_PATH_MAX])
+{
+    char goal[FILE_PATH_MAX];
+    temporary[0] = '\0';
+    WEFT_TRY(trim_slashes(path, goal));
+    if (file_exists(goal) && !force) {
+        return refuse_existing(goal);
+    }
+    struct stat facts;
+    WEFT_CHECK(stat(goal, &facts) != 0 || S_ISDIR(facts.st_mode), WEFT_ERR_USAGE,
+               "%s: a folder is to stand here, and what stands here is none: move it away, or choose another name",
+               goal);
+    return make_temporary(goal, temporary);
+}
+
 weft_status file_check_output(const char *path)
 {
-    char temporary[FILE_PATH_MAX];
-    WEFT_TRY(folder_begin(path, true, temporary));
+    char goal[FILE_PATH_MAX], temporary[FILE_PATH_MAX];
+    WEFT_TRY(trim_slashes(path, goal));
+    WEFT_TRY(make_temporary(goal, temporary));
     return rmdir(temporary) == 0 ? WEFT_OK : file_fail_output(errno, path);
 }
 

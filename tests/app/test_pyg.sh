@@ -2,6 +2,7 @@
 # An exported model answers as weft predict does: by PyTorch Geometric's formulas in NumPy (pyg_in_numpy.py), and in PyTorch Geometric
 # itself (python/load_in_pyg.py) where it is there; then weights that it has written are taken too. WEFT_PYTHON names a Python that has
 # torch, torch_geometric and safetensors.
+# trees: release
 set -u
 weft=$1
 source_dir=$2

@@ -16,7 +16,7 @@ typedef struct open_case {
     /* results of rank 0, and whether others have the same */
     int64_t count[TRAIN_SPLITS], malformed, classes;
     char class_name[4][IMAGE_NAME_BYTES];
-    char file[MOST][IMAGE_NAME_BYTES]; /* of images to test, where they are loose */
+    char file[MOST][IMAGE_NAME_BYTES]; /* of images to test */
     uint8_t pixels[TRAIN_SPLITS][MOST][PIXELS];
     int32_t label[TRAIN_SPLITS][MOST];
 } open_case;
@@ -84,8 +84,9 @@ static inline weft_status open_rank(weft_comm *comm, void *argument)
         for (int64_t i = 0; i < set->classes && i < 4; ++i) {
             memcpy(mine->class_name[i], set->class_name[i], IMAGE_NAME_BYTES);
         }
-        for (int64_t i = 0; i < set->count[IMAGE_TEST] && i < MOST && set->classes == 0; ++i) {
-            snprintf(mine->file[i], IMAGE_NAME_BYTES, "%s", image_set_file(set, IMAGE_TEST, i));
+        for (int64_t i = 0; i < set->count[IMAGE_TEST] && i < MOST; ++i) {
+            const char *name = image_set_file(set, IMAGE_TEST, i);
+            snprintf(mine->file[i], IMAGE_NAME_BYTES, "%s", name != NULL ? name : "");
         }
         mine->path = c->path;
         mine->options = c->options;

@@ -76,6 +76,7 @@ row fast-sums jobs-1 "data=many model=gin recipe=fast epochs=3"
 for m in gcn gin; do # 600 training vertices, 400 features
     row "wide-$m" jobs-1 "data=wide model=$m recipe=fast epochs=2"
 done
+row wide-gat jobs-1 "data=wide model=gat recipe=fast epochs=1 weight-init=glorot"
 for m in gcn sage; do
     echo "data=synth:quickstart,scale=0.2 threads=1 calibrate=never recipe=fast model=$m hidden=32 epochs=1 run-dir=spare-$m" >>jobs-1
 done
@@ -91,6 +92,8 @@ for p in 1 2 3 4 8; do
     train $p jobs-$p
 done
 train 2 resumes-2
+grep -q "recipe fast: precondition clip 0.01, " jobs-1.err && ! grep -q "recipe fast: precondition clip 0.1, " jobs-1.err ||
+    fail "clip of attention: $(grep "precondition clip" jobs-1.err)"
 cmp -s fast-whole/ckpt/epoch-00000018/last.npz fast-half/ckpt/epoch-00000018/last.npz || fail "recipe fast, resumed, has other weights"
 for j in 0 1; do
     cmp -s "whole-$j/ckpt/epoch-00000018/last.npz" "half-$j/ckpt/epoch-00000018/last.npz" ||

@@ -12,6 +12,7 @@ work_folder
 export XDG_CACHE_HOME=$work/cache
 data=synth:images,n=600,size=8,classes=4,test=100
 epochs=1
+nodes=1
 printf 'fc: linear 16\nrelu\nlinear classes\n' >small.net
 
 # job CODE RANKS [options]
@@ -19,7 +20,7 @@ job() {
     local code=$1 ranks=$2 got=0
     shift 2
     mpirun -np "$ranks" --oversubscribe "$weft" train --data $data --model small.net --batch-size 40 --epochs $epochs --threads 1 \
-        --ranks-per-node 1 --calibrate never --pin off --optimizer sgd --lr 0.05 "$@" >out 2>err || got=$?
+        --ranks-per-node $nodes --calibrate never --pin off --optimizer sgd --lr 0.05 "$@" >out 2>err || got=$?
     [ "$got" -eq "$code" ] || fail "$*: exit $got instead of $code: $(cat err)"
 }
 says() { grep -qF -- "$1" err || fail "no '$1' in: $(cat err)"; }
@@ -38,15 +39,19 @@ says "--shard-by quantity:1: images of each rank (label distance):"
 
 # ---- the guard: the same bits in one start and in two ----
 epochs=3
-guard=(--shard-by label:0.8 --sync topk --topk-exchange all-gather --topk-dense-below 0 --skew-guard 20)
+nodes=0
+guard=(--shard-by label:0.8 --sync topk --topk-exchange hierarchical --topk-dense-below 0 --skew-guard 20)
 job 0 2 "${guard[@]}" --topk-density 1 --run-dir whole # the guard's densities count
 says "--topk-density 1 (command line) has no effect with --skew-guard"
 says "--topk-density from 0.25 to 0.12"
 says "skew guard, step"
+says "25 % of what is selected from" # where the guard starts
+tail -n 1 whole/metrics.jsonl | grep -q '"skew_bytes": 0\.[0-9]*[1-9]' || fail "bytes in memory of the node: $(tail -n 1 whole/metrics.jsonl)"
 grep -q '"skew_home"' whole/metrics.jsonl || fail "no skew_home in metrics.jsonl"
 job 75 2 "${guard[@]}" --run-dir parts --max-hours 1e-9
 job 0 2 "${guard[@]}" --run-dir parts --resume
 same_end whole parts
+nodes=1
 
 # ---- parts of a graph: rows get older, and the run ends on the oldest ----
 "$weft" convert synth:quickstart,scale=0.02 --out store --quiet || fail "convert"

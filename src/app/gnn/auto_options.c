@@ -185,8 +185,9 @@ static weft_status give_way(weft_options *options, const gnn_facts *facts, bool 
     WEFT_TRY(option_source_of(options, OPT_EPOCHS) == OPTION_RECIPE ? option_decide(options, OPT_EPOCHS, epochs)
                                                                     : WEFT_OK);
     WEFT_TRY(starts ? decide_after_start(options, facts) : WEFT_OK);
-    log_info("recipe fast: precondition none, --lr %s, warm-up of %s epochs, %s in all (%s)",
-             option_text(options, OPT_LR), option_text(options, OPT_WARMUP), option_text(options, OPT_EPOCHS), reason);
+    log_info("recipe fast: precondition none, --optimizer %s, --lr %s, warm-up of %s epochs, %s in all (%s)",
+             option_text(options, OPT_OPTIMIZER), option_text(options, OPT_LR), option_text(options, OPT_WARMUP),
+             option_text(options, OPT_EPOCHS), reason);
     return WEFT_OK;
 }
 
@@ -202,6 +203,14 @@ static weft_status decide_first_steps(weft_options *options)
 static weft_status decide_short_steps(weft_options *options)
 {
     return decide_unless_set(options, OPT_PRECONDITION_CLIP, "0.01");
+}
+
+/* Scores of attention are exponentials, and its vectors have no curvature that could shorten their steps: measured with
+ * a clip of 0.1, training diverges on graphs of few labels and turns rounding into other results. Sums of gin end as
+ * high or higher with 0.01. */
+static bool bears_short_steps(const weft_options *options)
+{
+    return gnn_ops_asked(options)->heads || is_gin(options);
 }
 
 /* Measured, GraphSAGE is as soon by its inputs alone, and ends higher. Sums of rows that are held sparse have no
@@ -280,9 +289,10 @@ static weft_status decide_fast(weft_options *options, const gnn_facts *facts)
     if (!turns) {
         return WEFT_OK;
     }
-    WEFT_TRY(few      ? decide_unless_set(options, OPT_PRECONDITION_CLIP, "0.001")
-             : starts ? decide_short_steps(options)
-                      : decide_first_steps(options));
+    const bool short_steps = starts || bears_short_steps(options);
+    WEFT_TRY(few           ? decide_unless_set(options, OPT_PRECONDITION_CLIP, "0.001")
+             : short_steps ? decide_short_steps(options)
+                           : decide_first_steps(options));
     WEFT_TRY(decide_unless_set(options, OPT_INPUT_DROPOUT, "-1"));
     WEFT_TRY(decide_unless_set(options, OPT_WEIGHT_DECAY, "0.05"));
     log_info("recipe fast: precondition clip %g, first step %g, input dropout %g (-1: that of hidden layers), weight "
@@ -410,21 +420,18 @@ static weft_status decide_last_layer(weft_options *options, const gnn_facts *fac
                                                    : WEFT_OK;
 }
 
-/* Scores of attention are exponentials, and its vectors have no curvature that could shorten their steps: measured with
- * 0.1, training diverges on graphs of few labels and turns rounding into other results. Sums of gin end as high or
- * higher with 0.01. */
 static weft_status decide_clip(weft_options *options)
 {
-    static const char clip[] = "0.01";
     const second_kind kind = option_choice(options, OPT_PRECONDITION);
     const bool turns = kind == SECOND_INPUT || kind == SECOND_KFAC, attends = gnn_ops_asked(options)->heads;
-    if (!turns || (!attends && !is_gin(options)) ||
-        option_source_of(options, OPT_PRECONDITION_CLIP) != OPTION_DEFAULT) {
+    if (!turns || !bears_short_steps(options) || option_source_of(options, OPT_PRECONDITION_CLIP) != OPTION_DEFAULT) {
         return WEFT_OK;
     }
-    log_info("precondition clip %s (auto: %s has %s, which bear%s short steps alone)", clip,
-             option_text(options, OPT_MODEL), attends ? "attention" : "sums of neighbours", attends ? "s" : "");
-    return option_decide(options, OPT_PRECONDITION_CLIP, clip);
+    WEFT_TRY(decide_short_steps(options));
+    log_info("precondition clip %s (auto: %s has %s, which bear%s short steps alone)",
+             option_text(options, OPT_PRECONDITION_CLIP), option_text(options, OPT_MODEL),
+             attends ? "attention" : "sums of neighbours", attends ? "s" : "");
+    return WEFT_OK;
 }
 
 /* Sums of gin grow with the degree, so one eigenvalue of their covariance holds nearly all of the trace, and the mean

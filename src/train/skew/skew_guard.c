@@ -168,15 +168,22 @@ static weft_status score(skew_guard *g, uint64_t seed, int places, probe_counts 
     return tensor_download(&g->counts, seen);
 }
 
-/* Bytes that this rank sent of what the knob makes fewer: for replicas to stay together, or rows, those of evaluations
- * included. */
+/* What a rank gives the others in messages, and what it reads and writes in memory of its node in their place. */
+static uint64_t bytes_moved(comm_stats stats)
+{
+    return stats.bytes_sent + stats.shared_bytes;
+}
+
+/* Bytes that this rank moved of what the knob makes fewer: for replicas to stay together, or rows, those of evaluations
+ * included. The bytes of rows that a halo sends hold those that other ranks of the node read. */
 static uint64_t bytes_sent(const skew_guard *g)
 {
     if (g->rows) {
         return comm_lane_stats(g->comm, COMM_LANE_HALO).bytes_sent;
     }
-    return sync_get_figures(g->replica->sync).bytes_sent + comm_lane_stats(g->comm, COMM_LANE_GRADIENT).bytes_sent +
-           comm_lane_stats(g->comm, COMM_LANE_SHADOW).bytes_sent;
+    const sync_figures own = sync_get_figures(g->replica->sync);
+    return own.bytes_sent + own.shared_bytes + bytes_moved(comm_lane_stats(g->comm, COMM_LANE_GRADIENT)) +
+           bytes_moved(comm_lane_stats(g->comm, COMM_LANE_SHADOW));
 }
 
 /* Bytes that a rank sends in a step of the exact mode: an all-reduce of the gradients; of rows what they take in the

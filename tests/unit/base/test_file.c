@@ -345,6 +345,21 @@ static void test_folder_is_replaced_only_by_force(void **state)
     assert_int_equal(count_entries(path), 1);
 }
 
+static void test_folder_does_not_replace_a_file(void **state)
+{
+    char temporary[FILE_PATH_MAX];
+    const char *path = in_folder(state, "store");
+    put_file(path, "mine", 4);
+    ASSERT_STATUS(folder_begin(path, true, temporary), WEFT_ERR_USAGE);
+    ASSERT_MESSAGE("what stands here is none");
+    ASSERT_OK(file_check_output(path)); /* a file that is written replaces one */
+    size_t bytes;
+    uint8_t *got = get_file(path, &bytes);
+    assert_string_equal((char *)got, "mine");
+    free(got);
+    assert_int_equal(count_entries(*state), 1);
+}
+
 static void test_folder_that_appears_meanwhile_is_kept(void **state)
 {
     char temporary[FILE_PATH_MAX];
@@ -466,6 +481,7 @@ int main(void)
         FOLDER_TEST(test_a_temporary_that_vanished),
         FOLDER_TEST(test_folder_appears_whole),
         FOLDER_TEST(test_folder_is_replaced_only_by_force),
+        FOLDER_TEST(test_folder_does_not_replace_a_file),
         FOLDER_TEST(test_folder_that_appears_meanwhile_is_kept),
         FOLDER_TEST(test_leftovers_of_dead_processes_are_removed),
         FOLDER_TEST(test_remove_does_not_follow_links),

@@ -22,6 +22,7 @@ static void refused(void **state, const char *words)
 static void test_tars(void **state)
 {
     const image_options piecewise = {.threads = 2, .memory = 1};
+    static char files[MOST][IMAGE_NAME_BYTES];
     make_tar();
     put_file(in_folder(state, "it.tar"), tar.data, tar.bytes);
     put_gzip(in_folder(state, "it.tar.gz"), tar.data, tar.bytes);
@@ -30,8 +31,11 @@ static void test_tars(void **state)
         check_whole(&c);
         ASSERT_OK(open_set(in_folder(state, "it.tar"), &piecewise, ranks, &c));
         check_whole(&c);
+        memcpy(files, c.file, sizeof files);
         ASSERT_OK(open_set(in_folder(state, "it.tar.gz"), &plain, ranks, &c));
         check_whole(&c);
+        assert_true(files[0][0] != '\0');
+        assert_memory_equal(files, c.file, sizeof files); /* though all is decoded, and the archive closed */
     }
     ASSERT_STATUS(open_set(in_folder(state, "it.tar.gz"), &piecewise, 2, &c), WEFT_ERR_RESOURCE);
     ASSERT_MESSAGE("--cache-memory");

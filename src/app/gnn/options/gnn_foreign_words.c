@@ -13,6 +13,7 @@ const option_foreign gnn_foreigns[] = {
     {"graph-name,part-config,pad-data,graph-format,balance-train,balance-edges,partition-dir",
      "a job divides the graph itself, by --partition METHOD; weft partition STORE --parts N tells of what quality the "
      "parts are"},
+    {"partition", "weft partition calls it --method METHOD; --partition METHOD is for weft train and other jobs"},
     {"net-type,use-sage,use-gdc", "--model sage, gcn, gat, gatv2, gin, sgc or mlp; there is no diffusion (GDC)"},
     {"in-drop", "--input-dropout X drops features, --dropout X values between layers"},
     {"fastmode", "--eval-every N evaluates every N epochs; 0: after the last one alone"},
