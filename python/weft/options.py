@@ -107,6 +107,9 @@ class TrainOptions(TypedDict, total=False):
         Nesterov momentum for sgd
     lars_trust: 0 to 1000000; default 0.001
         lars: the step of a weight matrix, for a rate of 1, as a share of its norm
+    adam_epsilon: 1e-16 to 1; default 1e-8
+        adam, adamw: added to the root of a gradient's mean square, so that gradients shorter than X make steps that
+        are shorter in proportion
     precondition: one of none, input, kfac, muon, auto; default none
         second order: turns the gradient of each linear map before the optimiser: input = by the inverse of its input
         rows' covariance, which saves most of the epochs where training rows are many; kfac = by both sides, inputs
@@ -740,6 +743,7 @@ class TrainOptions(TypedDict, total=False):
     ema: float
     nesterov: bool
     lars_trust: float
+    adam_epsilon: float
     precondition: str
     precondition_damping: str
     precondition_factors: int

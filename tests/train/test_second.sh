@@ -136,7 +136,7 @@ assert [chosen["wide-gcn"][name] for name in ("input-dropout", "weight-decay", "
 assert [(chosen["spare-" + m]["weight-init"], chosen["spare-" + m]["precondition-clip"]) for m in ("gcn", "sage")] == [("linear", "0.01"), ("linear", "0.1")]
 assert chosen["wide-gin"]["weight-init"] == "glorot" and chosen["fast-many"]["weight-init"] == "glorot"
 assert chosen["wide-gin"]["precondition"] == "none" and chosen["wide-gin"]["input-dropout"] == "0", chosen["wide-gin"]
-assert [chosen["scarce-gcn"][name] for name in ("precondition", "weight-init", "lr", "warmup")] == ["none", "linear", "0.003", "0"], chosen["scarce-gcn"]  # half of one epoch
+assert [chosen["scarce-gcn"][name] for name in ("precondition", "weight-init", "lr", "warmup", "adam-epsilon")] == ["none", "linear", "0.003", "0", "1e-5"], chosen["scarce-gcn"]  # half of one epoch
 asked = json.load(open("fast-asked/run.json"))["options"]
 assert second_of("spare-sage") == ["input", "eigen", "0.5", "0", "1"], second_of("spare-sage")
 assert json.load(open("spare-gcn/run.json"))["options"]["dropout"]["value"] == "0.2"

@@ -154,8 +154,9 @@ static const char *ends_higher_with_adam(const weft_options *options, const gnn_
                : NULL;
 }
 
-/* A warm-up keeps what a linear start knows; of a short run it is half. Where rows are scarce, long ones drown others
- * in a linear model, so rows that are counts take one length. */
+/* A warm-up keeps what a linear start knows; of a short run it is half. Gradients there are 0 but for rounding in weights
+ * of features that no training vertex is near, and Adam would make whole steps of them, other ones on other ranks. Where
+ * rows are scarce, long ones drown others in a linear model, so rows that are counts take one length. */
 static weft_status decide_after_start(weft_options *options, const gnn_facts *facts)
 {
     enum { WARMUP = 20 };
@@ -163,6 +164,7 @@ static weft_status decide_after_start(weft_options *options, const gnn_facts *fa
     char warmup[32];
     snprintf(warmup, sizeof warmup, "%lld", (long long)smaller(WARMUP, option_int(options, OPT_EPOCHS) / 2));
     WEFT_TRY(decide_unless_set(options, OPT_WARMUP, warmup));
+    WEFT_TRY(decide_unless_set(options, OPT_ADAM_EPSILON, "1e-5"));
     if (!gnn_has_few_labels(facts) && has_scarce_rows(facts) && counts && option_is_auto(options, OPT_NORMALIZE)) {
         log_info("recipe fast: features: rows divided by their length (training vertices are fewer than half of the "
                  "features)");

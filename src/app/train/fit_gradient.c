@@ -173,7 +173,7 @@ weft_status fit_loop_options(const workload *work, const saved_model *initial, c
                       .trust = option_real(o, OPT_LARS_TRUST),
                       .beta1 = 0.9,
                       .beta2 = 0.999,
-                      .epsilon = 1e-8,
+                      .epsilon = option_real(o, OPT_ADAM_EPSILON),
                       .clip_norm = option_real(o, OPT_CLIP_NORM),
                       .average = option_real(o, OPT_EMA)},
         .schedule = {.kind = option_choice(o, OPT_SCHEDULE),

@@ -550,7 +550,7 @@ static void kernel_lists(const spmm_blocks *m, const spmm_chunk *chunk, int stri
 
 /* ---- sparse features and edges with weights: numbers in CSR, features masked as they are read ------------------ */
 
-enum { FEATURE_VECTORS = 8, FEATURE_CHUNK = 256 };
+enum { FEATURE_VECTORS = 8, FEATURE_CHUNK = 32 };
 
 /* kept[count] = the values from entry e of row `row` on, 0 where dropout takes them. */
 static void keep_values(const sparse_features *m, int64_t row, int64_t e, int64_t count, float *kept)
@@ -577,6 +577,8 @@ static void keep_values(const sparse_features *m, int64_t row, int64_t e, int64_
     }
 }
 
+/* Chunks of entries are summed apart, and these sums are added with compensation (Kahan 1965): a sum over thousands of
+ * rows rounds as little as one over FEATURE_CHUNK, so that ranks, which cut it elsewhere, hardly part. */
 KERNEL void features_strip(const sparse_features *m, int64_t begin, int64_t end, const spmm_pass *pass,
                            const int vectors, const bool narrow)
 {
@@ -589,13 +591,18 @@ KERNEL void features_strip(const sparse_features *m, int64_t begin, int64_t end,
         if (adds && m->offset[row] == m->offset[row + 1]) {
             continue;
         }
-        VEC acc[FEATURE_VECTORS];
+        VEC sum[FEATURE_VECTORS], excess[FEATURE_VECTORS];
         UNROLL
         for (int v = 0; v < vectors; v++) {
-            acc[v] = vec_zero();
+            sum[v] = excess[v] = vec_zero();
         }
         const int64_t last = m->offset[row + 1];
         for (int64_t e = m->offset[row]; e < last; e += FEATURE_CHUNK) {
+            VEC acc[FEATURE_VECTORS];
+            UNROLL
+            for (int v = 0; v < vectors; v++) {
+                acc[v] = vec_zero();
+            }
             const int64_t count = last - e < FEATURE_CHUNK ? last - e : FEATURE_CHUNK;
             const float *value = m->value + e;
             if (m->dropout != NULL) {
@@ -614,8 +621,14 @@ KERNEL void features_strip(const sparse_features *m, int64_t begin, int64_t end,
                     acc[v] += row_load(pass, x + v * LANES, narrow, v < vectors - 1, tails[vectors - 1]) * scale;
                 }
             }
+            UNROLL
+            for (int v = 0; v < vectors; v++) {
+                const VEC term = acc[v] - excess[v], next = sum[v] + term;
+                excess[v] = (next - sum[v]) - term;
+                sum[v] = next;
+            }
         }
-        put_row(pass, row, acc, vectors, false, tails);
+        put_row(pass, row, sum, vectors, false, tails);
     }
 }
 
