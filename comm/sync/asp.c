@@ -648,6 +648,13 @@ static weft_status set_threshold(comm_sync *sync, double threshold, bool restori
 static const sync_tunable tunables[] = {
     {.knob = SYNC_KNOB_THRESHOLD, .least = 0, .most = 1e6, .of = threshold_of, .set = set_threshold}};
 
-const sync_ops sync_asp_ops = {SYNC_OPS_TUNED,  .name = "asp",          .local_updates = true,
-                               .ready = ready,  .gradients = gradients, .parameters = parameters,
-                               .settle = settle};
+static const char *idle(const comm_sync *sync)
+{
+    const asp *a = sync->self;
+    return a->sites == 1 ? "all ranks are one site, as a node is by itself: " FLAG_SITES " or " FLAG_RANKS_PER_NODE
+                           " 1 makes several"
+                         : NULL;
+}
+
+const sync_ops sync_asp_ops = {SYNC_OPS_TUNED, .name = "asp",          .local_updates = true,    .idle = idle,
+                               .ready = ready, .gradients = gradients, .parameters = parameters, .settle = settle};

@@ -173,13 +173,20 @@ static weft_status decide_after_start(weft_options *options, const gnn_facts *fa
     return WEFT_OK;
 }
 
+/* Nobody named another optimiser. */
+static bool may_take_adam(const weft_options *options)
+{
+    const optimizer_kind asked = option_choice(options, OPT_OPTIMIZER);
+    return !option_is_set(options, OPT_OPTIMIZER) || asked == OPTIMIZER_ADAM || asked == OPTIMIZER_ADAMW;
+}
+
 /* Second order gives way to Adam, in half of the epochs of other recipes; sums of gin need them all. Few labels of
  * classes keep more of a linear start at a third of the usual rate, and without one are as good at twice of it, and
  * sooner. */
 static weft_status give_way(weft_options *options, const gnn_facts *facts, bool starts, const char *reason)
 {
     const char *epochs = is_gin(options) ? "200" : "100";
-    const bool adam = !option_is_set(options, OPT_OPTIMIZER) || option_choice(options, OPT_OPTIMIZER) == OPTIMIZER_ADAM;
+    const bool adam = option_choice(options, OPT_OPTIMIZER) == OPTIMIZER_ADAM;
     const bool few =
         gnn_has_few_labels(facts) && option_choice(options, OPT_LOSS) == LOSS_XENT && !gnn_links_asked(options);
     WEFT_TRY(option_decide(options, OPT_PRECONDITION, "none"));
@@ -282,7 +289,7 @@ static weft_status decide_fast(weft_options *options, const gnn_facts *facts)
     bool starts = false;
     WEFT_TRY(free || (turns && !few) ? decide_linear_start(options, facts, &starts) : WEFT_OK);
     const char *way = ends_higher_with_adam(options, facts, starts);
-    if (free && way != NULL) {
+    if (free && way != NULL && may_take_adam(options)) {
         return give_way(options, facts, starts, way);
     }
     if (turns && !few && has_many_rows(facts)) {

@@ -43,6 +43,17 @@ static weft_status check_sync(const weft_options *options)
     return WEFT_OK;
 }
 
+static weft_status check_optimizer(const weft_options *options)
+{
+    const second_kind kind = option_choice(options, OPT_PRECONDITION);
+    WEFT_CHECK(option_choice(options, OPT_OPTIMIZER) != OPTIMIZER_LARS || kind == SECOND_MUON, WEFT_ERR_USAGE,
+               FLAG_PRECONDITION " %s with " FLAG_OPTIMIZER
+                                 " lars: lars gives each step a length of its own, whatever a gradient's curvature is; "
+                                 "take " FLAG_OPTIMIZER " sgd",
+               option_text(options, OPT_PRECONDITION));
+    return WEFT_OK;
+}
+
 /* The optimiser that a turned gradient wants, where nobody says otherwise. */
 static weft_status decide_optimizer(weft_options *options)
 {
@@ -77,6 +88,7 @@ weft_status second_setup_decide(weft_options *options, bool pays)
         return WEFT_OK;
     }
     WEFT_TRY(check_sync(options));
+    WEFT_TRY(check_optimizer(options));
     return option_choice(options, OPT_PRECONDITION) == SECOND_MUON ? WEFT_OK : decide_optimizer(options);
 }
 
@@ -133,6 +145,7 @@ weft_status second_setup_decide_images(weft_options *options, const second_image
         return WEFT_OK;
     }
     WEFT_TRY(check_sync(options));
+    WEFT_TRY(check_optimizer(options));
     return kind == SECOND_MUON ? WEFT_OK : decide_factors_of_images(options, network->norms > 0);
 }
 
@@ -212,6 +225,9 @@ weft_status second_setup_open(weft_comm *comm, const weft_options *o, const trai
     WEFT_TRY(second_setup_options(o, model, &options));
     if (options.kind == SECOND_NONE) {
         return WEFT_OK;
+    }
+    if (option_is_set(o, OPT_PRECONDITION_FIRST) && option_real(o, OPT_PRECONDITION_CLIP) == 0.0) {
+        option_warn_beside(o, OPT_PRECONDITION_FIRST, OPT_PRECONDITION_CLIP, "without a clip no first step is longer");
     }
     options.seed = train->seed;
     if (steps > 1) {

@@ -224,14 +224,33 @@ static void warn_of_options(const workload *work, const train_options *options)
     }
 }
 
+/* The guard takes the place of the mode's own setting. */
+static void warn_of_turned(const weft_options *options, sync_mode mode)
+{
+    static const struct {
+        sync_mode mode;
+        option_id setting;
+    } turned[] = {{SYNC_TOPK, OPT_TOPK_DENSITY},
+                  {SYNC_DIVIDE_SHUFFLE, OPT_GROUP_SIZE},
+                  {SYNC_SHADOW, OPT_SHADOW_GAP},
+                  {SYNC_ASP, OPT_ASP_THRESHOLD}};
+    for (size_t i = 0; i < sizeof turned / sizeof *turned; ++i) {
+        if (turned[i].mode == mode) {
+            option_warn_beside(options, turned[i].setting, OPT_SKEW_GUARD, "the guard turns it");
+        }
+    }
+}
+
 static void log_sync(const app_context *context, const sync_options *sync, bool guarded)
 {
     char text[160];
     if (comm_size(context->comm) == 1) {
         return;
     }
+    if (guarded) {
+        warn_of_turned(context->options, sync->mode);
+    }
     if (guarded && sync->mode == SYNC_TOPK) {
-        option_warn_beside(context->options, OPT_TOPK_DENSITY, OPT_SKEW_GUARD, "the guard turns it");
         if (sync->wire != COMM_WIRE_SAME) {
             log_info(FLAG_WIRE " %s rounds small tensors alone, which go whole: what topk selects travels %s",
                      option_text(context->options, OPT_WIRE),

@@ -433,7 +433,7 @@ static bool has_work(const skew_guard *g)
         log_warn(FLAG_SKEW_GUARD " has no effect: %s",
                  comm_size(g->comm) == 1
                      ? "one rank has nobody to part from"
-                     : "this mode keeps replicas exact, or has no setting to change (graphs: " FLAG_DELAY
+                     : "replicas are exact in the mode that runs, or it has no setting to change (graphs: " FLAG_DELAY
                        " of 2 or more)");
         return false;
     }
