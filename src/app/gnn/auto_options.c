@@ -154,9 +154,9 @@ static const char *ends_higher_with_adam(const weft_options *options, const gnn_
                : NULL;
 }
 
-/* A warm-up keeps what a linear start knows; of a short run it is half. Gradients there are 0 but for rounding in weights
- * of features that no training vertex is near, and Adam would make whole steps of them, other ones on other ranks. Where
- * rows are scarce, long ones drown others in a linear model, so rows that are counts take one length. */
+/* A warm-up keeps what a linear start knows; of a short run it is half. Gradients there are 0 but for rounding in the
+ * weights of features that no training vertex is near, and Adam would make whole steps of them, other ones on other
+ * ranks. Where rows are scarce, long ones drown others in a linear model, so rows that are counts take one length. */
 static weft_status decide_after_start(weft_options *options, const gnn_facts *facts)
 {
     enum { WARMUP = 20 };
