@@ -69,12 +69,18 @@ cmp out class1.csv || fail "a limit that is not reached changes answers"
 
 # ---- recall 1: nothing is left out; precision 1: the network runs on every answer ----
 cp fresh.idx all.idx
-ok focus query --data $data --index all.idx --expensive large --class 2 --recall 1 --labels 500
+all=("$weft" focus query --data $data --index all.idx --expensive large --class 2 --labels 500 "${options[@]:0:6}")
+ok "${all[@]}" --recall 1
 check answers out large-answers 2 1 0.95
+most=$(sed -n 's/.*no sample promises --recall 1.*; --recall \([0-9.]*\) is the most.*/\1/p' err)
+ok "${all[@]}" --recall "$(awk -v most="$most" 'BEGIN { print most + 0.0001 }')"
+! grep -q "(a uniform sample)" err || fail "more than --recall $most is promised, too: $(cat err)"
 cp fresh.idx all.idx
-ok focus query --data $data --index all.idx --expensive large --class 2 --precision 1 --labels 500
-check answers out large-answers 2 0.95 1
+ok "${all[@]}" --recall "$most" --precision 1
+check answers out large-answers 2 "$most" 1
+grep -q "(a uniform sample)" err || fail "--recall $most, which the sample promises: $(cat err)"
 ! grep -q accepted out || fail "--precision 1 accepts unseen"
+grep -q "no sample promises --precision 1" err || fail "--precision 1: $(cat err)"
 
 # ---- the same network twice: accepted answers need no run, and thresholds cost their labels ----
 cp fresh.idx same.idx

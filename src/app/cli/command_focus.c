@@ -49,17 +49,40 @@ static void tell_late(const focus_query *q)
              probability_of(q->lo), q->kept, 1.0 - q->delta);
 }
 
+/* Says why no item is left out, and the largest recall for which this sample would leave some out, rounded down. */
+static void tell_all(const focus_query *q)
+{
+    const bool whole = q->drawn == q->units.count;
+    char most[80] = "";
+    if (!whole && q->recall_most >= 0.01) {
+        snprintf(most, sizeof most, "; " FLAG_FOCUS_RECALL " %.4f is the most that this sample promises",
+                 floor(q->recall_most * 1e4) / 1e4);
+    }
+    log_info("thresholds: nothing is left out: %s%s",
+             whole              ? "the sample of " FLAG_FOCUS_LABELS " is everything"
+             : q->recall >= 1.0 ? "no sample promises " FLAG_FOCUS_RECALL " 1, as what it lacks may have any score"
+                                : "the sample shows too few items of the class",
+             most);
+}
+
 static void tell_thresholds(const focus_query *q)
 {
-    log_info("thresholds: left out below p = %.6f (%s), accepted from p = %.6f on%s", probability_of(q->lo),
-             q->late              ? "where the time was up"
-             : q->lo == FOCUS_ALL ? "nothing: the sample shows too few items of the class to leave any out"
-             : q->importance      ? "a sample drawn by scores"
-                                  : "a uniform sample",
-             probability_of(q->hi),
-             q->hi != FOCUS_NONE ? ""
-             : q->late           ? " (none: the time was up)"
-                                 : " (none: the network ran on all)");
+    if (q->lo == FOCUS_ALL && !q->late) {
+        tell_all(q);
+    } else {
+        log_info("thresholds: left out below p = %.6f (%s)", probability_of(q->lo),
+                 q->late         ? "where the time was up"
+                 : q->importance ? "a sample drawn by scores"
+                                 : "a uniform sample");
+    }
+    if (q->hi == FOCUS_NONE) {
+        log_info("thresholds: nothing is accepted unseen: %s",
+                 q->late               ? "the time was up"
+                 : q->precision >= 1.0 ? "no sample promises " FLAG_FOCUS_PRECISION " 1, so every answer is verified"
+                                       : "the network ran on all that is not left out");
+    } else {
+        log_info("thresholds: accepted from p = %.6f on", probability_of(q->hi));
+    }
 }
 
 /* Looking at some frames alone is the plan that needs no small network; answers that the index held already count, as

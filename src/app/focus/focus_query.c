@@ -132,6 +132,7 @@ static weft_status draw_by_score(focus_query *q)
 static weft_status set_low(focus_query *q)
 {
     labelled sample = {.count = 0};
+    int64_t shown = 0; /* items of the class in it */
     weft_status status = reserve(&sample, q->labels);
     if (status == WEFT_OK) {
         sample.count = focus_draw_uniform(units_of(q), q->labels, q->seed, FOCUS_NO_CLASS, sample.item);
@@ -143,8 +144,11 @@ static weft_status set_low(focus_query *q)
         q->drawn = sample.count;
         sample.label = NULL;
         for (int64_t i = 0; i < q->drawn; ++i) {
-            q->positives += q->sample[i].positive ? (double)units_of(q) / (double)q->drawn : 0.0;
+            shown += q->sample[i].positive;
         }
+        q->positives = (double)units_of(q) * (double)shown / (double)q->drawn;
+        /* All of them are above the quantile 1 - r of the class with probability r^shown. */
+        q->recall_most = shown > 0 ? pow(focus_delta_low(q->delta), 1.0 / (double)shown) : 0.0;
         /* The number of positives alone decides between the samples, so the promise of each stands. */
         const bool enough = focus_recall_exact(q->sample, q->drawn, q->recall, focus_delta_low(q->delta), &q->lo);
         status = !enough && q->drawn < units_of(q) ? draw_by_score(q) : WEFT_OK;

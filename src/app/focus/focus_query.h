@@ -42,6 +42,7 @@ typedef struct focus_query {
     focus_label *sample; /* [drawn] labels of the uniform sample, ascending */
     int64_t drawn;
     double positives;            /* items of the class, as many as the first sample says */
+    double recall_most;          /* the largest recall for which that sample leaves items out; 0: it shows none */
     int64_t stride, stride_runs; /* of tracks, with a promise: focus_units_stride for `recall`; 0: not looked for */
     int64_t *found;              /* [count] items that are answers, ascending; with a limit the likeliest first */
     int64_t count, accepted;
