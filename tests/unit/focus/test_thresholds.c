@@ -1,6 +1,7 @@
 /*
  * Thresholds with a promise: binomial bounds against closed forms and tabulated values; over 200 draws of synthetic
- * scores whose truth is known, targets hold in at least 95 of 100, and naive quantiles fail the same test.
+ * scores whose truth is known, targets hold in at least 95 of 100, and naive quantiles fail the same test; over small
+ * samples thresholds are those that a search through all of them finds, and follow any monotone map of the scores.
  * trees: release asan
  */
 #include <math.h>
@@ -281,6 +282,200 @@ static void test_precision_of_all_answers_accepts_more(void **state)
     assert_in_range(naive, 0, at_least(0.75));
 }
 
+/* ---- all thresholds of small samples ---- */
+
+enum { SMALL = 63, SMALL_TRIALS = 100, SMALL_EACH = 1000 /* items that one of a sample stands for */ };
+
+static const double SMALL_RECALL = 0.7, SMALL_PRECISION = 0.8, SMALL_DELTA = 0.2;
+
+/* Scores are rounded so that some items of a sample share theirs; a sixth of the items are not what they look like. */
+static void take_small(int trial, focus_label *sample)
+{
+    for (int64_t i = 0; i < SMALL; ++i) {
+        const int64_t item = (int64_t)trial * SMALL + i;
+        const bool odd = uniform((uint64_t)trial, i, 21) < 1.0 / 6.0;
+        sample[i] =
+            (focus_label){.code = (uint16_t)(code[item] / 512 * 512), .positive = truth[item] != odd, .mass = 1.0};
+    }
+}
+
+/* P(X <= k) by adding one draw after the other. */
+static double chance_of(int64_t n, double p, int64_t k)
+{
+    double at[SMALL + 2] = {1.0}, sum = 0.0;
+    for (int64_t draws = 1; draws <= n; ++draws) {
+        for (int64_t i = draws; i > 0; --i) {
+            at[i] = at[i] * (1.0 - p) + at[i - 1] * p;
+        }
+        at[0] *= 1.0 - p;
+    }
+    for (int64_t i = 0; i <= k; ++i) {
+        sum += at[i];
+    }
+    return sum;
+}
+
+/* Items of a sample with codes of [from, to), and how many of them are positive. */
+typedef struct tally {
+    int64_t items, positive;
+} tally;
+
+static tally between(const focus_label *sample, int32_t from, int32_t to)
+{
+    tally t = {0, 0};
+    for (int64_t i = 0; i < SMALL; ++i) {
+        const bool in = sample[i].code >= from && sample[i].code < to;
+        t.items += in;
+        t.positive += in && sample[i].positive;
+    }
+    return t;
+}
+
+/* Thresholds to try: the codes of the sample, FOCUS_ALL and FOCUS_NONE. */
+static int32_t threshold_of(const focus_label *sample, int i)
+{
+    return i < SMALL ? sample[i].code : i == SMALL ? FOCUS_ALL : FOCUS_NONE;
+}
+
+static bool keeps_recall(const focus_label *sample, int32_t lo)
+{
+    const tally below = between(sample, FOCUS_ALL, lo), all = between(sample, FOCUS_ALL, FOCUS_NONE);
+    return chance_of(all.positive, 1.0 - SMALL_RECALL, below.positive) <= SMALL_DELTA;
+}
+
+/* [out] keeps: [SMALL + 2] of thresholds at the codes of the sample, at FOCUS_ALL and at FOCUS_NONE: the negatives from
+ * each on, and from every higher code with `least` items or more, are few enough to say that they are at most `wrong`
+ * items, or the share 1 - SMALL_PRECISION if wrong < 0. */
+static void mark_precise(const focus_label *sample, int64_t least, int64_t wrong, double delta, bool *keeps)
+{
+    bool alone[SMALL];
+    for (int i = 0; i < SMALL; ++i) {
+        const tally t = between(sample, sample[i].code, FOCUS_NONE);
+        const double share =
+            wrong < 0 ? 1.0 - SMALL_PRECISION : fmin((double)wrong / (double)(t.items * SMALL_EACH), 1.0);
+        alone[i] = share >= 1.0 || chance_of(t.items, share, t.items - t.positive) <= delta;
+    }
+    for (int k = 0; k < SMALL + 2; ++k) {
+        const int32_t hi = threshold_of(sample, k);
+        keeps[k] = hi == FOCUS_NONE || between(sample, hi, FOCUS_NONE).items >= least;
+        for (int i = 0; i < SMALL; ++i) {
+            const bool tried = sample[i].code >= hi && between(sample, sample[i].code, FOCUS_NONE).items >= least;
+            keeps[k] = keeps[k] && (alone[i] || !tried);
+        }
+    }
+}
+
+/* Items of the smallest band [lo, hi) of all in which both keep their promise. */
+static int64_t search_band(const focus_label *sample, int64_t least)
+{
+    bool precise[SMALL + 2];
+    int64_t smallest = SMALL;
+    mark_precise(sample, least, -1, SMALL_DELTA, precise);
+    for (int i = 0; i < SMALL + 2; ++i) {
+        const int32_t lo = threshold_of(sample, i);
+        const bool keeps = keeps_recall(sample, lo);
+        for (int k = 0; k < SMALL + 2; ++k) {
+            const int32_t hi = threshold_of(sample, k);
+            const int64_t items = between(sample, lo, hi).items;
+            smallest = keeps && precise[k] && hi >= lo && items < smallest ? items : smallest;
+        }
+    }
+    return smallest;
+}
+
+static void test_the_band_is_the_smallest_of_all_that_keep_both_promises(void **state)
+{
+    (void)state;
+    focus_label sample[SMALL];
+    const int64_t least = 3 * (int64_t)ceil(log(SMALL_DELTA) / log(SMALL_PRECISION));
+    int narrow = 0;
+    make_scores(0, 0.6, false);
+    for (int trial = 0; trial < SMALL_TRIALS; ++trial) {
+        int32_t lo, hi;
+        take_small(trial, sample);
+        assert_true(focus_recall_exact(sample, SMALL, SMALL_RECALL, SMALL_DELTA, &lo));
+        const int64_t below = between(sample, FOCUS_ALL, lo).items, band = search_band(sample, least);
+        focus_precision_exact(sample + below, SMALL - below, SMALL_PRECISION, SMALL_DELTA, &hi);
+        if (SMALL - below < least) {
+            assert_true(hi == lo || hi == FOCUS_NONE); /* too few to try any but all of them */
+            continue;
+        }
+        assert_int_equal(between(sample, lo, hi).items, band);
+        narrow += band > 0 && band < SMALL - below;
+    }
+    assert_in_range(narrow, SMALL_TRIALS / 10, SMALL_TRIALS);
+}
+
+/* Of all answers: the positive items are bounded from below by halving an interval, a fifth of the probability. */
+static int64_t search_wrong(int64_t positive)
+{
+    double low = (double)(SMALL - positive) / SMALL, high = 1.0;
+    for (int i = 0; i < 50; ++i) {
+        const double middle = (low + high) / 2.0;
+        *(chance_of(SMALL, middle, SMALL - positive) > SMALL_DELTA / 5.0 ? &low : &high) = middle;
+    }
+    return (int64_t)(SMALL * SMALL_EACH * (1.0 - high) * (1.0 - SMALL_PRECISION) / SMALL_PRECISION);
+}
+
+static void test_no_lower_threshold_keeps_the_precision_of_all_answers(void **state)
+{
+    (void)state;
+    focus_label sample[SMALL];
+    bool precise[SMALL + 2];
+    int accepted = 0;
+    make_scores(1, 0.5, false);
+    for (int trial = 0; trial < SMALL_TRIALS; ++trial) {
+        int32_t hi, lowest = FOCUS_NONE;
+        take_small(trial, sample);
+        const int64_t wrong = search_wrong(between(sample, FOCUS_ALL, FOCUS_NONE).positive);
+        mark_precise(sample, 1, wrong, SMALL_DELTA * 0.8, precise);
+        for (int k = 0; k < SMALL; ++k) {
+            lowest = precise[k] && sample[k].code < lowest ? sample[k].code : lowest;
+        }
+        focus_precision_answers(sample, SMALL, SMALL * SMALL_EACH, NULL, SMALL_PRECISION, SMALL_DELTA, &hi);
+        assert_int_equal(hi, lowest);
+        accepted += hi != FOCUS_NONE;
+    }
+    assert_in_range(accepted, SMALL_TRIALS / 4, SMALL_TRIALS);
+}
+
+/* Thresholds of a sample, by all four rules. */
+static void set_all(focus_label *sample, int32_t threshold[4])
+{
+    (void)focus_recall_exact(sample, SMALL, SMALL_RECALL, SMALL_DELTA, &threshold[0]);
+    (void)focus_recall_importance(sample, SMALL, SMALL_RECALL, SMALL_DELTA, &threshold[1]);
+    focus_precision_exact(sample, SMALL, SMALL_PRECISION, SMALL_DELTA, &threshold[2]);
+    focus_precision_answers(sample, SMALL, SMALL * SMALL_EACH, NULL, SMALL_PRECISION, SMALL_DELTA, &threshold[3]);
+}
+
+/* A map that rises by 1 to 510 from each of the 128 possible scores to the next leaves out and accepts the same items. */
+static void test_thresholds_follow_a_monotone_map(void **state)
+{
+    (void)state;
+    focus_label sample[SMALL], mapped[SMALL];
+    int moved = 0;
+    make_scores(2, 0.5, false);
+    for (int trial = 0; trial < SMALL_TRIALS; ++trial) {
+        int32_t before[4], after[4], map[FOCUS_NONE / 512 + 1] = {FOCUS_ALL};
+        for (int i = 1; i < FOCUS_NONE / 512; ++i) {
+            map[i] = map[i - 1] + 1 + (int32_t)(uniform((uint64_t)trial, i, 20) * 510.0);
+        }
+        map[FOCUS_NONE / 512] = FOCUS_NONE;
+        take_small(trial, sample);
+        for (int i = 0; i < SMALL; ++i) {
+            mapped[i] = sample[i];
+            mapped[i].code = (uint16_t)map[sample[i].code / 512];
+        }
+        set_all(sample, before);
+        set_all(mapped, after);
+        for (int k = 0; k < 4; ++k) {
+            assert_int_equal(after[k], map[before[k] / 512]);
+            moved += after[k] != before[k];
+        }
+    }
+    assert_in_range(moved, SMALL_TRIALS, 4 * SMALL_TRIALS);
+}
+
 /* ---- closed forms ---- */
 
 static void test_perfect_scores_accept_all_positives_and_no_others(void **state)
@@ -347,6 +542,9 @@ int main(void)
         cmocka_unit_test(test_importance_keeps_the_recall_of_a_rare_class),
         cmocka_unit_test(test_precision_and_recall_hold_together),
         cmocka_unit_test(test_precision_of_all_answers_accepts_more),
+        cmocka_unit_test(test_the_band_is_the_smallest_of_all_that_keep_both_promises),
+        cmocka_unit_test(test_no_lower_threshold_keeps_the_precision_of_all_answers),
+        cmocka_unit_test(test_thresholds_follow_a_monotone_map),
         cmocka_unit_test(test_perfect_scores_accept_all_positives_and_no_others),
         cmocka_unit_test(test_a_constant_score_lets_everything_through),
         cmocka_unit_test(test_draws_follow_their_law),
