@@ -448,7 +448,7 @@ static void set_all(focus_label *sample, int32_t threshold[4])
     focus_precision_answers(sample, SMALL, SMALL * SMALL_EACH, NULL, SMALL_PRECISION, SMALL_DELTA, &threshold[3]);
 }
 
-/* A map that rises by 1 to 510 from each of the 128 possible scores to the next leaves out and accepts the same items. */
+/* A map that rises by 1 to 510 between neighbours of the 128 possible scores leaves out and accepts the same items. */
 static void test_thresholds_follow_a_monotone_map(void **state)
 {
     (void)state;
