@@ -48,6 +48,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/number.h"
 #include "comm/comm_options.def"
 #include "comm/sync/asp_link.h"
@@ -239,6 +240,13 @@ static weft_status create(comm_sync *sync)
     WEFT_TRY(comm_agree(sync->comm, allocate(sync)));
     WEFT_TRY(split(sync));
     WEFT_TRY(comm_agree(sync->comm, plan_site(sync)));
+    const asp *a = sync->self;
+    sync->figures.sites = a->sites;
+    if (a->sites == 1 && comm_size(sync->comm) > 1) {
+        log_warn(
+            "sync asp: all ranks are one site, as a node is by itself: every step sums all gradients, as all-reduce "
+            "does, and nothing is lost; " FLAG_SITES " or " FLAG_RANKS_PER_NODE " 1 makes several");
+    }
     return create_leader(sync);
 }
 
@@ -648,13 +656,6 @@ static weft_status set_threshold(comm_sync *sync, double threshold, bool restori
 static const sync_tunable tunables[] = {
     {.knob = SYNC_KNOB_THRESHOLD, .least = 0, .most = 1e6, .of = threshold_of, .set = set_threshold}};
 
-static const char *idle(const comm_sync *sync)
-{
-    const asp *a = sync->self;
-    return a->sites == 1 ? "all ranks are one site, as a node is by itself: " FLAG_SITES " or " FLAG_RANKS_PER_NODE
-                           " 1 makes several"
-                         : NULL;
-}
-
-const sync_ops sync_asp_ops = {SYNC_OPS_TUNED, .name = "asp",          .local_updates = true,    .idle = idle,
-                               .ready = ready, .gradients = gradients, .parameters = parameters, .settle = settle};
+const sync_ops sync_asp_ops = {SYNC_OPS_TUNED,  .name = "asp",          .local_updates = true,
+                               .ready = ready,  .gradients = gradients, .parameters = parameters,
+                               .settle = settle};

@@ -160,6 +160,7 @@ typedef struct sync_figures {
     double distance;
     double gap;        /* mean steps between two synchronisations that reached this rank */
     int64_t staleness; /* largest, in steps */
+    int sites;         /* of asp; 0: another mode */
     /* Over communicators of the mode's own (groups, sites, background rounds), which comm_lane_stats of the
      * communicator given to sync_create does not count. */
     uint64_t bytes_sent, messages_sent;

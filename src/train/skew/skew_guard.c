@@ -112,8 +112,9 @@ static void cut_densities(skew_guard *g, int64_t steps)
 static void take_ladder(skew_guard *g, int64_t steps)
 {
     const sync_mode mode = sync_running(g->replica->sync);
+    const bool parts = sync_get_figures(g->replica->sync).sites != 1; /* asp of one site is all-reduce */
     for (size_t i = 0; i < sizeof ladders / sizeof *ladders; ++i) {
-        if (ladders[i].mode == mode) {
+        if (ladders[i].mode == mode && parts) {
             g->knob = ladders[i].knob;
             g->settings = ladders[i].settings;
             memcpy(g->setting, ladders[i].setting, sizeof ladders[i].setting);
