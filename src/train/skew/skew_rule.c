@@ -14,10 +14,23 @@ skew_rule skew_rule_begin(double bound, int rungs, int start, double rise_most)
     return (skew_rule){.bound = bound, .rungs = rungs, .rung = start, .rise_most = rise_most};
 }
 
-static double score_of(const skew_rule *rule, const skew_check *check)
+/* Equal replicas are one model on its way, whose score goes up and down by more than the bound from check to check, in
+ * all-reduce as well: the mean over the window is judged. The mean of replicas that differ is calmer. */
+static double level_of(const skew_rule *rule, double judge)
+{
+    double sum = judge;
+    int count = 1;
+    for (int i = 0; rule->rise_most > 0.0 && i + 1 < SKEW_WINDOW && rule->judged[i] > 0.0; ++i) {
+        sum += rule->judged[i];
+        count += 1;
+    }
+    return sum / count;
+}
+
+static double score_of(const skew_rule *rule, const skew_check *check, double level)
 {
     const double alarm = (check->home - check->away) / (SKEW_ALARM * rule->bound);
-    const double loss = (rule->reference - check->judge) / rule->bound;
+    const double loss = (rule->reference - level) / rule->bound;
     return alarm > loss ? alarm : loss;
 }
 
@@ -53,9 +66,9 @@ static double rise_of(skew_rule *rule, double judge)
 
 double skew_rule_decide(skew_rule *rule, const skew_check *check)
 {
-    const double aged = rule->reference - AGING * rule->bound;
-    const double score = score_of(rule, check), rise = rise_of(rule, check->judge);
-    rule->reference = check->judge > aged ? check->judge : aged;
+    const double aged = rule->reference - AGING * rule->bound, level = level_of(rule, check->judge);
+    const double score = score_of(rule, check, level), rise = rise_of(rule, check->judge);
+    rule->reference = level > aged ? level : aged;
     rule->checks += 1;
     remember(rule, score, check->cost);
     if (score > 1.0) {

@@ -5,10 +5,11 @@
  * Rung 0 sends most. At every check replicas were scored on samples of their own rank (home) and of the others (away),
  * and the mean of all replicas on samples of all ranks (judge), each as a share of right answers:
  *
- *      score = max((home - away) / (SKEW_ALARM * bound), (reference - judge) / bound)
+ *      score = max((home - away) / (SKEW_ALARM * bound), (reference - level) / bound)
  *
- * Home minus away is an early alarm: it overstates what the mean replica loses, 5 to 15 times on MNIST. The reference
- * is the best judge so far; it falls by bound / 8 a check, so that one lucky score is forgotten. A score above 1
+ * Home minus away is an early alarm: it overstates what the mean replica loses, 5 to 15 times on MNIST. The level is
+ * the judge, or of replicas that are always equal (topk) its mean over the last SKEW_WINDOW checks. The reference is
+ * the best level so far; it falls by bound / 8 a check, so that one lucky score is forgotten. A score above 1
  * breaks the bound: one rung back at once. Two checks in a row within the bound: one rung on, unless the next rung is
  * remembered as broken or as sending no less. What is remembered of a rung halves in SKEW_HALF_LIFE checks, after
  * which it is tried again. Replicas that are always equal (topk) raise no alarm: there the rung also stays while the

@@ -54,7 +54,7 @@ static void test_alarm_steps_back_at_once(void **state)
 /* The judge may lie a point below the best so far, which falls by an eighth of a point a check. */
 static void test_judge_steps_back(void **state)
 {
-    skew_rule rule = level_rule();
+    skew_rule rule = skew_rule_begin(0.01, RUNGS, 0, 0.0);
     (void)state;
     decide(&rule, 0.0, 0.900, 1.0);
     assert_int_equal(decide(&rule, 0.0, 0.900, 1.0), 1);
@@ -62,6 +62,24 @@ static void test_judge_steps_back(void **state)
     assert_int_equal(decide(&rule, 0.0, 0.891, 0.5), 1); /* 0.9 points below */
     assert_true(fabs(rule.reference - (0.9 - 0.00125)) < 1e-12);
     assert_int_equal(decide(&rule, 0.0, 0.888, 0.5), 0); /* 1.075 below 0.89875 */
+}
+
+/* Of equal replicas the mean of four judges is taken: a fall by three points breaks the bound when it lasts. */
+static void test_one_fall_is_no_loss(void **state)
+{
+    skew_rule rule = level_rule();
+    (void)state;
+    for (int i = 0; i < SKEW_WINDOW; ++i) {
+        decide(&rule, 0.0, 0.9, 1.0);
+    }
+    const int64_t rung = rule.rung;
+    assert_true(rung > 0 && fabs(rule.reference - 0.9) < 1e-12);
+    decide(&rule, 0.0, 0.87, 1.0); /* 0.8925: 0.75 points below */
+    assert_int_equal(rule.broken, 0);
+    decide(&rule, 0.0, 0.9, 1.0);
+    assert_int_equal(rule.broken, 0);
+    decide(&rule, 0.0, 0.87, 1.0); /* 0.885: 1.25 below 0.8975 */
+    assert_int_equal(rule.broken, 1);
 }
 
 /* A rung that broke the bound with a score of 2 is remembered until it has halved: after four checks. */
@@ -146,6 +164,7 @@ int main(void)
         cmocka_unit_test(test_equal_shards_climb),
         cmocka_unit_test(test_alarm_steps_back_at_once),
         cmocka_unit_test(test_judge_steps_back),
+        cmocka_unit_test(test_one_fall_is_no_loss),
         cmocka_unit_test(test_broken_rung_is_tried_again_later),
         cmocka_unit_test(test_rung_that_saves_nothing_is_left),
         cmocka_unit_test(test_fast_rise_stays),
