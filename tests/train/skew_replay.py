@@ -20,16 +20,14 @@ def replay(checks, sync, bound, steps, setting):
     rung, good, best, means = 0, 0, 0.0, [0.0] * 4
     broken, sent = {}, {}  # by rung: the score that broke the bound, halved in four checks; bytes of its last check
     for c in checks:
-        looser = min(rung + 1, len(setting) - 1)
-        most = may_gain(sync, bound, steps, setting[looser])
-        last = [m for m in means[-3:] if m > 0] if most is not None else []
-        level = (c["skew_mean"] + sum(last)) / (1 + len(last))
-        score = max((c["skew_home"] - c["skew_away"]) / (5 * bound), (best - level) / bound)
-        best = max(level, best - bound / 8)
+        score = max((c["skew_home"] - c["skew_away"]) / (5 * bound), (best - c["skew_mean"]) / bound)
+        best = max(c["skew_mean"], best - bound / 8)
         gain = (c["skew_mean"] - means[-4]) / 4
         means.append(c["skew_mean"])
         broken = {r: s * 0.5 ** 0.25 for r, s in broken.items()}
         sent[rung] = c["skew_bytes"]
+        looser = min(rung + 1, len(setting) - 1)
+        most = may_gain(sync, bound, steps, setting[looser])
         if score > 1:
             broken[rung] = score
             good, rung = 0, max(rung - 1, 0)

@@ -45,6 +45,9 @@ struct skew_guard {
     double setting[SKEW_RUNGS_MOST];
     int settings, start; /* start: the setting of a run's first steps */
     bool alike;          /* ranks update by themselves on shards that hardly differ in their labels */
+    /* Replicas are equal on such shards: one model on its way, whose score goes up and down by more than a point from
+     * check to check, as with all-reduce, so that the mean of some checks is judged. */
+    bool calm;
     skew_kept kept;
     uint64_t sent;      /* bytes at the last check */
     bool stuck;         /* it was told that the tightest setting breaks the bound */
@@ -128,7 +131,9 @@ static void take_ladder(skew_guard *g, int64_t steps)
     }
     cut_densities(g, steps);
     /* Parts of a graph differ in more than their labels, and have no probe. */
-    g->alike = g->settings > 0 && !keeps_equal(g) && g->source->probe_steps > 0 && g->source->label_distance <= ALIKE;
+    const bool alike = g->settings > 0 && g->source->probe_steps > 0 && g->source->label_distance <= ALIKE;
+    g->alike = alike && !keeps_equal(g);
+    g->calm = alike && keeps_equal(g);
     g->start = g->alike ? g->settings / 2 : 0;
 }
 
@@ -362,6 +367,7 @@ weft_status skew_guard_reset(skew_guard *g)
         return WEFT_OK;
     }
     g->kept = (skew_kept){.rule = skew_rule_begin(g->bound, g->settings, g->start, rise_most(g, g->start))};
+    g->kept.rule.over = g->calm ? SKEW_WINDOW : 1;
     g->stuck = g->dear = false;
     g->sent = bytes_sent(g);
     return stand_on(g, g->start);

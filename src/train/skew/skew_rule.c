@@ -11,16 +11,14 @@
 skew_rule skew_rule_begin(double bound, int rungs, int start, double rise_most)
 {
     assert(bound > 0.0 && rise_most >= 0.0 && rungs >= 1 && rungs <= SKEW_RUNGS_MOST && start >= 0 && start < rungs);
-    return (skew_rule){.bound = bound, .rungs = rungs, .rung = start, .rise_most = rise_most};
+    return (skew_rule){.bound = bound, .rungs = rungs, .rung = start, .rise_most = rise_most, .over = 1};
 }
 
-/* Equal replicas are one model on its way, whose score goes up and down by more than the bound from check to check, in
- * all-reduce as well: the mean over the window is judged. The mean of replicas that differ is calmer. */
 static double level_of(const skew_rule *rule, double judge)
 {
     double sum = judge;
     int count = 1;
-    for (int i = 0; rule->rise_most > 0.0 && i + 1 < SKEW_WINDOW && rule->judged[i] > 0.0; ++i) {
+    for (int i = 0; i + 1 < rule->over && rule->judged[i] > 0.0; ++i) {
         sum += rule->judged[i];
         count += 1;
     }
@@ -91,7 +89,7 @@ bool skew_rule_is_valid(const skew_rule *rule, int rungs)
     bool valid = rule->rungs == rungs && rule->rung >= 0 && rule->rung < rungs && rule->good >= 0 &&
                  rule->checks >= 0 && rule->rise_most >= 0.0 && isfinite(rule->rise_most) && rule->broken >= 0 &&
                  rule->broken <= rule->checks && rule->bound > 0.0 && rule->bound <= 1.0 &&
-                 fabs(rule->reference) <= 2.0;
+                 (rule->over == 1 || rule->over == SKEW_WINDOW) && fabs(rule->reference) <= 2.0;
     for (int i = 0; valid && i < SKEW_WINDOW; ++i) {
         valid = rule->judged[i] >= 0.0 && rule->judged[i] <= 1.0;
     }

@@ -8,13 +8,13 @@
  *      score = max((home - away) / (SKEW_ALARM * bound), (reference - level) / bound)
  *
  * Home minus away is an early alarm: it overstates what the mean replica loses, 5 to 15 times on MNIST. The level is
- * the judge, or of replicas that are always equal (topk) its mean over the last SKEW_WINDOW checks. The reference is
- * the best level so far; it falls by bound / 8 a check, so that one lucky score is forgotten. A score above 1
- * breaks the bound: one rung back at once. Two checks in a row within the bound: one rung on, unless the next rung is
- * remembered as broken or as sending no less. What is remembered of a rung halves in SKEW_HALF_LIFE checks, after
- * which it is tried again. Replicas that are always equal (topk) raise no alarm: there the rung also stays while the
- * judge rises by more than rise_most a check, over the last SKEW_WINDOW checks, as the next rung would slow that down
- * unseen. Whoever owns the ladder knows how much its next rung stands (skew_guard.c).
+ * the judge, or its mean over the last checks. The reference is the best level so far; it falls by bound / 8 a check,
+ * so that one lucky score is forgotten. A score above 1 breaks the bound: one rung back at once. Two checks in a row
+ * within the bound: one rung on, unless the next rung is remembered as broken or as sending no less. What is remembered
+ * of a rung halves in SKEW_HALF_LIFE checks, after which it is tried again. Replicas that are always equal (topk) raise
+ * no alarm: there the rung also stays while the judge rises by more than rise_most a check, over the last SKEW_WINDOW
+ * checks, as the next rung would slow that down unseen. Whoever owns the ladder knows how much its next rung stands
+ * (skew_guard.c).
  *
  * Idea: K. Hsieh, A. Phanishayee, O. Mutlu, P. Gibbons: The non-IID data quagmire of decentralized machine learning
  * (SkewScout). ICML 2020, arXiv 1910.00189.
@@ -43,6 +43,7 @@ typedef struct skew_rule {
     double bound;               /* share of right answers that may be lost, above 0 */
     int64_t rungs;              /* 1 .. SKEW_RUNGS_MOST */
     double rise_most;           /* of a check, to leave this rung; 0: replicas are not always equal */
+    int64_t over;               /* checks that the level is the mean of: 1 or SKEW_WINDOW */
     int64_t rung;               /* in force */
     int64_t good;               /* checks in a row that speak for the next rung, since the last move */
     int64_t checks;             /* so far */
