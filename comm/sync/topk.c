@@ -348,8 +348,7 @@ static weft_status create(comm_sync *sync)
     for (int b = 0; b < t->buckets; ++b) {
         WEFT_TRY(plan_bucket(sync, b, &t->bucket[b]));
     }
-    WEFT_TRY(plan_dense(sync, t));
-    return WEFT_OK;
+    return plan_dense(sync, t);
 }
 
 /* After the first step, as a guard sets the density behind create. */
