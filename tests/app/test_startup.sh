@@ -114,13 +114,16 @@ forms once
 grep -q "$measured" once.err || fail "forms are not measured: $(cat once.err)"
 record=$(records)
 [ -s "$record" ] || fail "what was measured is not kept: $record"
-forms twice
-if grep -q "measured while others used" twice.err; then # the machine was busy, and is quiet now
-  mv twice once.quiet
+for trial in 2 3 4; do # a busy machine, or forms that are nearly alike, are timed again, three times in all
   forms twice
-fi
-grep -q "form of aggregation: [a-z]* (remembered: $work/$record)" twice.err || fail "forms are not remembered: $(cat twice.err)"
-same once twice
+  grep -q "$measured" twice.err || break
+  grep -Eq "measured while others used|nearly alike: timed once more, trial $trial" twice.err || fail "measured again: $(cat twice.err)"
+  rm -rf twice
+done
+form=$(sed -n "s|.*form of aggregation: \([a-z]*\) (remembered: $work/$record).*|\1|p" twice.err)
+[ -n "$form" ] || fail "forms are not remembered: $(cat twice.err)"
+forms told --spmm "$form"
+same told twice
 hidden=24 forms wider
 grep -q "$measured" wider.err || fail "another width is not measured: $(cat wider.err)"
 sed -i 's/"forms": *"./"forms":"-/' "$record"

@@ -9,12 +9,14 @@
 #include "io/json.h"
 #include "machine/cache.h"
 
-#define FORMS_FORMAT "weft-forms 3"
+#define FORMS_FORMAT "weft-forms 4"
 
 enum { RECORD_MOST_BYTES = 1 << 16, CHECK_BYTES = FORM_KEY_BYTES + 2048 };
 static const double most_seconds = 1e6;
-static const double loses = 1.3;   /* times what was told: another form would have been taken */
-static const double quicker = 0.9; /* less may be noise */
+static const int32_t most_trials = 3;
+static const double close_by = 1.15; /* times the seconds of the chosen form: seen to turn round from hour to hour */
+static const double loses = 1.3;     /* times what was told: another form would have been taken */
+static const double quicker = 0.9;   /* less may be noise */
 
 weft_status form_record_path(const char *key, char path[FILE_PATH_MAX])
 {
@@ -29,7 +31,8 @@ weft_status form_record_path(const char *key, char path[FILE_PATH_MAX])
 static void check_of(const char *key, const form_record *record, char check[33])
 {
     char text[CHECK_BYTES];
-    snprintf(text, sizeof text, "%s|%s|%s|%s|%a", FORMS_FORMAT, version_program(), key, record->forms, record->epoch);
+    snprintf(text, sizeof text, "%s|%s|%s|%s|%d|%a", FORMS_FORMAT, version_program(), key, record->forms,
+             (int)record->trials, record->epoch);
     for (int role = 0; role < GNN_FORMS; ++role) {
         for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; ++form) {
             text_append(text, sizeof text, "|%a", record->seconds[role][form]);
@@ -85,6 +88,7 @@ static weft_status read_root(const char *path, const json_value *root, const cha
 {
     const char *forms = NULL;
     char check[33];
+    int64_t trials = 0;
     form_record read = {.epoch = 0.0};
     WEFT_TRY(json_expect_text(path, root, "format", FORMS_FORMAT));
     WEFT_TRY(json_expect_text(path, root, "weft", version_program()));
@@ -94,6 +98,8 @@ static weft_status read_root(const char *path, const json_value *root, const cha
                (int)GNN_FORMS, CHOICE_WORDS(HAL_SPMM_MADE));
     memcpy(read.forms, forms, GNN_FORMS);
     WEFT_TRY(read_seconds(path, root, &read));
+    WEFT_TRY(json_get_int(path, root, "trials", 1, most_trials, &trials));
+    read.trials = (int32_t)trials;
     if (json_find(root, "epoch_s") != NULL) {
         WEFT_TRY(json_get_amount(path, root, "epoch_s", most_seconds, "seconds", &read.epoch));
     }
@@ -139,6 +145,7 @@ weft_status form_record_write(const char *path, const char *key, const form_reco
         json_end(&json);
     }
     json_end(&json);
+    json_int(&json, "trials", record->trials);
     if (record->epoch > 0.0) {
         json_real(&json, "epoch_s", record->epoch);
     }
@@ -149,6 +156,41 @@ weft_status form_record_write(const char *path, const char *key, const form_reco
     json_end(&json);
     json_line_end(&json);
     return file_writer_commit(&writer);
+}
+
+/* ---- trials ------------------------------------------------------------------------------------------------------ */
+bool form_record_is_close(const form_record *record)
+{
+    bool close = false;
+    for (int role = 0; role < GNN_FORMS; ++role) {
+        const double *seconds = record->seconds[role];
+        const hal_spmm_form chosen = gnn_form_of(record->forms[role], HAL_SPMM_AUTO);
+        for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; ++form) {
+            close = close || (chosen != HAL_SPMM_AUTO && form != (int)chosen && seconds[form] > 0.0 &&
+                              seconds[form] <= close_by * seconds[chosen]);
+        }
+    }
+    return close && record->trials < most_trials;
+}
+
+void form_record_add(form_record *record, const gnn_form_figures *trial)
+{
+    static const double no_rule[HAL_SPMM_KINDS] = {0.0};
+    const form_record before = *record;
+    memcpy(record->forms, trial->taken, sizeof record->forms);
+    ++record->trials;
+    for (int role = 0; role < GNN_FORMS; ++role) {
+        bool both = false;
+        for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; ++form) {
+            const double old = before.seconds[role][form], now = trial->seconds[role][form];
+            both = both || (old > 0.0 && now > 0.0);
+            record->seconds[role][form] = old > 0.0 && (now == 0.0 || old < now) ? old : now;
+        }
+        if (both) {
+            record->forms[role] = gnn_form_letter(hal_spmm_pick(record->seconds[role], no_rule));
+        }
+    }
+    record->epoch = memcmp(record->forms, before.forms, sizeof before.forms) == 0 ? before.epoch : 0.0;
 }
 
 /* ---- judging ----------------------------------------------------------------------------------------------------- */

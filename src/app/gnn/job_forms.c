@@ -116,6 +116,12 @@ static void look_for_record(const app_context *context, job_forms *forms)
                  forms->record.others);
         forms->remembered = 0;
     }
+    if (!forms->remembered) {
+        forms->record = (form_record){.trials = 0};
+    } else if (form_record_is_close(&forms->record)) {
+        log_info("forms of aggregation were nearly alike: timed once more, trial %d", (int)forms->record.trials + 1);
+        forms->remembered = 0;
+    }
 }
 
 weft_status job_forms_find(const app_context *context, const weft_part *part, gnn_config *config, job_forms *forms)
@@ -190,11 +196,14 @@ void job_forms_tell(const app_context *context, const gnn_aggregator *aggregator
     }
     log_info("form of aggregation: %s, measured in %.2f s%s", say_forms(figures->taken, taken), figures->trial_seconds,
              say_seconds(figures, seconds));
-    memcpy(forms->record.forms, figures->taken, sizeof forms->record.forms);
-    memcpy(forms->record.seconds, figures->seconds, sizeof forms->record.seconds);
-    forms->record.others = others;
+    const bool first = forms->record.trials == 0;
+    form_record_add(&forms->record, figures);
+    forms->record.others = first || others < forms->record.others ? others : forms->record.others;
     if (forms->kept && comm_rank(context->comm) == 0) {
         keep(forms);
+    }
+    if (memcmp(forms->record.forms, figures->taken, sizeof figures->taken) != 0) {
+        forms->kept = 0; /* epochs of this job tell nothing of other forms */
     }
 }
 

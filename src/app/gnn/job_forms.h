@@ -5,7 +5,8 @@
  * Like means: the same parts, on as many ranks and nodes, with the same processor, caches and threads, widths and
  * precision. What a run has in --choices, and --spmm with a name, come first; with them and with --reproducible nothing
  * is read or written. A job whose aggregation takes longer than the record says throws it away, and the next one
- * measures.
+ * measures. Where forms came near to each other, the next jobs time them too, up to three in all: which is quicker may
+ * turn round with what a processor shares with other machines of its host.
  */
 #pragma once
 

@@ -10,7 +10,7 @@ static const char ant[] = "parts 9f3c on 2 ranks of 1 nodes, Some \"CPU\" (R), L
 
 static form_record some_record(void)
 {
-    form_record record = {.forms = "l---r---", .epoch = 1.0 / 3.0};
+    form_record record = {.forms = "l---r---", .trials = 1, .epoch = 1.0 / 3.0};
     record.seconds[0][HAL_SPMM_ROWS] = 0.1;
     record.seconds[0][HAL_SPMM_LISTS] = 2.0 / 7.0;
     record.seconds[4][HAL_SPMM_ROWS] = 1e-9;
@@ -89,6 +89,38 @@ static void test_damaged(void **state)
     unlink(path);
 }
 
+static void test_trials(void **state)
+{
+    (void)state;
+    form_record record = {.trials = 0};
+    gnn_form_figures trial = {.taken = "l---r---"};
+    trial.seconds[0][HAL_SPMM_LISTS] = 1.0;
+    trial.seconds[0][HAL_SPMM_BLOCKS] = 1.1;
+    form_record_add(&record, &trial);
+    assert_string_equal(record.forms, "l---r---");
+    assert_int_equal(record.trials, 1);
+    assert_true(form_record_is_close(&record));
+    record.epoch = 7.0;
+    trial.seconds[0][HAL_SPMM_LISTS] = 1.2; /* slower than before, and blocks are not quicker than those were */
+    trial.seconds[0][HAL_SPMM_BLOCKS] = 1.05;
+    memcpy(trial.taken, "b---r---", sizeof trial.taken);
+    form_record_add(&record, &trial);
+    assert_string_equal(record.forms, "l---r---"); /* the role that nobody timed keeps its form */
+    assert_true(record.epoch == 7.0 && record.seconds[0][HAL_SPMM_BLOCKS] == 1.05);
+    assert_true(form_record_is_close(&record));
+    trial.seconds[0][HAL_SPMM_BLOCKS] = 0.95;
+    form_record_add(&record, &trial);
+    assert_string_equal(record.forms, "b---r---");
+    assert_true(record.epoch == 0.0 && record.seconds[0][HAL_SPMM_LISTS] == 1.0);
+    assert_int_equal(record.trials, 3);
+    assert_false(form_record_is_close(&record)); /* near, but three have timed them */
+    record = (form_record){.trials = 0};
+    trial.seconds[0][HAL_SPMM_BLOCKS] = 0.95;
+    trial.seconds[0][HAL_SPMM_LISTS] = 1.1; /* 16 % more */
+    form_record_add(&record, &trial);
+    assert_false(form_record_is_close(&record));
+}
+
 static void test_judge(void **state)
 {
     (void)state;
@@ -160,6 +192,7 @@ static void test_epochs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_round_trip), cmocka_unit_test(test_damaged),
-                                       cmocka_unit_test(test_judge), cmocka_unit_test(test_epochs)};
+                                       cmocka_unit_test(test_judge), cmocka_unit_test(test_trials),
+                                       cmocka_unit_test(test_epochs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
