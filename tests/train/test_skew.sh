@@ -43,7 +43,12 @@ says "exact: it adds up the gradients of all shards"
 job 0 2 --shard-by quantity:1 --accumulate 2 --run-dir sizes
 says "--shard-by quantity:1: images of each rank (label distance):"
 
-# ---- the guard: the same bits in one start and in two ----
+# ---- the guard: where labels hardly differ it begins with the second density ----
+job 0 2 --shard-by label:0 --sync topk --topk-exchange hierarchical --topk-dense-below 0 --skew-guard 1 --run-dir alike
+says "--topk-density from 0.25 to"
+says "at first 0.12"
+
+# ---- the same bits in one start and in two ----
 epochs=40
 batch=120
 nodes=0

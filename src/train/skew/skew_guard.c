@@ -46,7 +46,8 @@ struct skew_guard {
     int settings, start; /* start: the setting of a run's first steps */
     bool alike;          /* ranks update by themselves on shards that hardly differ in their labels */
     /* Replicas are equal on such shards: one model on its way, whose score goes up and down by more than a point from
-     * check to check, as with all-reduce, so that the mean of some checks is judged. */
+     * check to check, as with all-reduce, so that the mean of some checks is judged. It starts with the second setting:
+     * what waits, waits for few steps. */
     bool calm;
     skew_kept kept;
     uint64_t sent;      /* bytes at the last check */
@@ -134,7 +135,7 @@ static void take_ladder(skew_guard *g, int64_t steps)
     const bool alike = g->settings > 0 && g->source->probe_steps > 0 && g->source->label_distance <= ALIKE;
     g->alike = alike && !keeps_equal(g);
     g->calm = alike && keeps_equal(g);
-    g->start = g->alike ? g->settings / 2 : 0;
+    g->start = g->alike ? g->settings / 2 : g->calm && g->settings > 1 ? 1 : 0;
 }
 
 /* ---- scores ------------------------------------------------------------------------------------------------------ */

@@ -7,6 +7,8 @@
 
 /* The part of `bound` by which the reference falls a check. */
 #define AGING 0.125
+/* Standard errors that a rise may be off by. */
+#define ERRORS 2.0
 
 skew_rule skew_rule_begin(double bound, int rungs, int start, double rise_most)
 {
@@ -53,13 +55,20 @@ static bool may_climb(const skew_rule *rule)
 }
 
 /* Returns how much the judge rose a check, over a window: one check alone moves by chance as much as a slow rise does.
- * The latest judge takes its place in the window. */
+ * Where a mean is judged, as scores jump, they hide how fast they rise: it is the most that may be, twice the standard
+ * error above. The latest judge takes its place in the window. */
 static double rise_of(skew_rule *rule, double judge)
 {
     const double rise = (judge - rule->judged[SKEW_WINDOW - 1]) / SKEW_WINDOW;
+    double apart = 0.0, after = judge;
+    for (int i = 0; i < SKEW_WINDOW; ++i) {
+        const double by = after - rule->judged[i] - rise;
+        apart += by * by;
+        after = rule->judged[i];
+    }
     memmove(rule->judged + 1, rule->judged, (SKEW_WINDOW - 1) * sizeof *rule->judged);
     rule->judged[0] = judge;
-    return rise;
+    return rule->over > 1 ? rise + ERRORS * sqrt(apart / SKEW_WINDOW) / SKEW_WINDOW : rise;
 }
 
 double skew_rule_decide(skew_rule *rule, const skew_check *check)

@@ -13,7 +13,8 @@
  * within the bound: one rung on, unless the next rung is remembered as broken or as sending no less. What is remembered
  * of a rung halves in SKEW_HALF_LIFE checks, after which it is tried again. Replicas that are always equal (topk) raise
  * no alarm: there the rung also stays while the judge rises by more than rise_most a check, over the last SKEW_WINDOW
- * checks, as the next rung would slow that down unseen. Whoever owns the ladder knows how much its next rung stands
+ * checks, as the next rung would slow that down unseen; where the level is a mean, while it may rise by more (two
+ * standard errors). Whoever owns the ladder knows how much its next rung stands
  * (skew_guard.c).
  *
  * Idea: K. Hsieh, A. Phanishayee, O. Mutlu, P. Gibbons: The non-IID data quagmire of decentralized machine learning

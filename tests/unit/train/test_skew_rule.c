@@ -150,6 +150,18 @@ static void test_chance_decides_nothing(void **state)
     }
 }
 
+/* A judge that jumps by two points from check to check hides how fast it rises: half a point a check may be 1.5. */
+static void test_jumps_hide_a_rise(void **state)
+{
+    skew_rule rule = level_rule();
+    (void)state;
+    rule.over = SKEW_WINDOW;
+    for (int i = 1; i <= 12; ++i) {
+        assert_int_equal(decide(&rule, 0.0, 0.9 + 0.005 * i + (i % 2 != 0 ? 0.02 : 0.0), 1.0), 0);
+    }
+    assert_int_equal(rule.good + rule.broken, 0);
+}
+
 /* A ladder may begin at a later rung, and goes back from there as from any. */
 static void test_later_start(void **state)
 {
@@ -170,6 +182,7 @@ int main(void)
         cmocka_unit_test(test_rung_that_saves_nothing_is_left),
         cmocka_unit_test(test_fast_rise_stays),
         cmocka_unit_test(test_chance_decides_nothing),
+        cmocka_unit_test(test_jumps_hide_a_rise),
         cmocka_unit_test(test_later_start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
