@@ -168,7 +168,7 @@ reads "columns are left out: 'Type', 'Id', 'Label'" "3 1>0:1 0>1:1 2>1:2.5 1>2:2
 reads "the column 'Weight' is not used as long as --edge-weights" "3 1>0 0>1 2>1 1>2" "$text/edges-gephi.csv"
 refuses 65 "line 1 has 3 names, line 2 has 4 fields: decimal commas?" "$text/edges-decimal-comma.csv" --edge-weights input
 printf '0;1;0,5\n1;2;1,5\n' >comma.csv
-refuses 65 "expected the weight of the edge, a number with a decimal point" comma.csv --edge-weights input
+refuses 65 "line 1: '0,5': a comma within the weight of the edge: decimal commas?" comma.csv --edge-weights input
 printf 'W;Dst;SRC\r\n2.5;0;1\r\n4;2;1\r\n' | gzip >weighted.csv.gz
 reads - "3 1>0:2.5 1>2:4" weighted.csv.gz --edge-weights input "${directed[@]}"
 printf 'kind\tTo Node\tFrom Node\tscore\n"a, b"\t1\t0\t3\nc\t2\t1\t4\n' >table.tsv

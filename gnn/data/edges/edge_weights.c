@@ -187,6 +187,20 @@ static bool take_end(const edge_weights *s, text_piece *piece, const text_field 
     return true;
 }
 
+static bool no_weight(text_piece *piece, const text_field *field)
+{
+    enum { SHOWN = 32 };
+    const size_t length = (size_t)(field->end - field->text);
+    if (memchr(field->text, ',', length) == NULL) {
+        return text_expected(piece, field->text, "the weight of the edge, a number");
+    }
+    piece->at = field->text;
+    snprintf(piece->reason, sizeof piece->reason,
+             "'%.*s': a comma within the weight of the edge: decimal commas? Numbers are written 0.5",
+             length > SHOWN ? SHOWN : (int)length, field->text);
+    return false;
+}
+
 static bool parse_table(void *self, text_piece *piece)
 {
     const table_state *t = self;
@@ -202,11 +216,7 @@ static bool parse_table(void *self, text_piece *piece)
             return false;
         }
         if (!text_field_number(&fields.weight, &value)) {
-            const size_t length = (size_t)(fields.weight.end - fields.weight.text);
-            return text_expected(piece, fields.weight.text,
-                                 memchr(fields.weight.text, ',', length) != NULL
-                                     ? "the weight of the edge, a number with a decimal point"
-                                     : "the weight of the edge, a number");
+            return no_weight(piece, &fields.weight);
         }
         if (!put(t->weights, piece, row, ends, value)) {
             return false;

@@ -194,8 +194,8 @@ static weft_status take_whole(const char *name, const int64_t *values, bool from
     WEFT_TRY(WEFT_NEW(&raw->label, raw->vertices, WEFT_MEM_GRAPH));
     for (int64_t v = 0; v < raw->vertices; v++) {
         WEFT_CHECK(values[v] >= -1 && values[v] < INT32_MAX, WEFT_ERR_DATA,
-                   "%s: row %" PRId64 ": %" PRId64 ": classes are 0 to 2147483646 (-1 = unlabelled)", name, v,
-                   values[v]);
+                   "%s: row %" PRId64 ": %" PRId64 ": classes are 0 to 2147483646 (-1 = unlabelled%s)", name, v,
+                   values[v], values[v] == -100 ? ", also where PyTorch has -100: save -1" : "");
         raw->label[v] = (int32_t)values[v];
     }
     return reader_judge_labels(name, from_one, minus, raw);
