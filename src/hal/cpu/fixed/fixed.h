@@ -1,7 +1,7 @@
 /*
  * hal/cpu/fixed/fixed.h: sums in fixed point (hal/ops.def) of the form I16: what cpu_fixed.c and its kernels share.
  *
- * I16 is LISTS (hal/cpu/sparse/spmm.c) whose packed strips hold two columns in a word of 32 bits, which halves the
+ * I16 is LISTS, or BLOCKS where hardly a row is without edges in a block (hal/cpu/sparse/spmm.c), whose packed strips hold two columns in a word of 32 bits, which halves the
  * bytes that an edge reads:
  *
  *      word w of a source     column strip / 2 + w in its upper half, column w + 2^15 in its lower half
@@ -52,6 +52,8 @@ typedef struct fixed_kernels {
     void (*pack)(const fixed_pass *pass, int64_t begin, int64_t end);
     /* One chunk of a part that starts at row `begin`; pass->packed begins at the chunk's block. */
     void (*lists)(const spmm_blocks *m, const spmm_chunk *chunk, int64_t begin, const fixed_pass *pass);
+    /* The same of rows [begin, end) of BLOCKS; start, column: of the chunk. */
+    void (*blocks)(const uint32_t *start, const uint16_t *column, int64_t begin, int64_t end, const fixed_pass *pass);
     /* Rows [begin, end) of `cols` sums. */
     void (*finish)(const fixed_end *end, int64_t cols, const int32_t *sum, int64_t ldsum, int64_t begin, int64_t last);
     /* q = scale * x / quantum of one row; largest = max(largest, |scale * x|). */

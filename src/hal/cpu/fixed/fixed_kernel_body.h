@@ -116,8 +116,24 @@ static void kernel_lists(const spmm_blocks *m, const spmm_chunk *chunk, int64_t 
     }
 }
 
+static void kernel_blocks(const uint32_t *start, const uint16_t *column, int64_t begin, int64_t end,
+                          const fixed_pass *pass)
+{
+    const bool wide = pass->strip == SPMM_STRIP;
+    if (wide && pass->last) {
+        blocks_wide(start, column, begin, end, pass, SPMM_STRIP, true);
+    } else if (wide) {
+        blocks_wide(start, column, begin, end, pass, SPMM_STRIP, false);
+    } else if (pass->last) {
+        blocks_narrow(start, column, begin, end, pass, SPMM_STRIP_NARROW, true);
+    } else {
+        blocks_narrow(start, column, begin, end, pass, SPMM_STRIP_NARROW, false);
+    }
+}
+
 const fixed_kernels FIXED_TABLE = {.pack = kernel_pack,
                                    .lists = kernel_lists,
+                                   .blocks = kernel_blocks,
                                    .finish = kernel_finish,
                                    .round = kernel_round,
                                    .largest = kernel_largest};

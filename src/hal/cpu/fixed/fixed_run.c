@@ -1,6 +1,6 @@
 /*
  * hal/cpu/fixed/fixed_run.c: runs the form I16 (fixed.h): strip by strip the sources are rounded and packed, then
- * blocks are swept as those of LISTS, each row by one thread.
+ * blocks are swept as those of LISTS or BLOCKS, each row by one thread.
  */
 #include <assert.h>
 #include <omp.h>
@@ -51,7 +51,13 @@ static void sweep(const hal_spmm *spmm, const fixed_kernels *kernels, fixed_pass
         pass.packed = packed + (b << m->shift) * (pass.strip / 2);
         pass.first = b == 0;
         pass.last = b == m->count - 1;
-        kernels->lists(m, &m->chunk[part * m->count + b], spmm->split[part], &pass);
+        const spmm_chunk *chunk = &m->chunk[part * m->count + b];
+        if (m->row_start != NULL) {
+            kernels->blocks(m->row_start + chunk->row, m->column + chunk->edge, spmm->split[part],
+                            spmm->split[part + 1], &pass);
+        } else {
+            kernels->lists(m, chunk, spmm->split[part], &pass);
+        }
     }
 }
 

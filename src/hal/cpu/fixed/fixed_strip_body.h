@@ -185,43 +185,61 @@ KERNEL void FIXED(sum_edges)(const uint32_t *x, const uint16_t *column, uint32_t
     }
 }
 
-KERNEL void FIXED(lists)(const spmm_blocks *m, const spmm_chunk *chunk, int64_t begin, const fixed_pass *pass,
-                         const int strip, const bool last)
+/* A row's sums over the sources of a block go on where the last block left them, and stay there or are written out. */
+KERNEL void FIXED(sum_row)(const fixed_pass *pass, int64_t row, const uint16_t *column, uint32_t edges, const int strip,
+                           const bool last)
 {
     enum { MOST = SPMM_STRIP / 2 / LANES };
     const int vectors = strip / 2 / LANES;
+    const uint32_t bias = (uint32_t)HALF * edges;
+    int32_t *sum = pass->sum + row * strip;
+    FIXED(words) low[MOST], high[MOST];
+    UNROLL
+    for (int v = 0; v < vectors; v++) {
+        low[v] = (pass->first ? (FIXED(words)){0} : FIXED(load)(sum + v * LANES)) - bias;
+        high[v] = pass->first ? (FIXED(words)){0} : FIXED(load)(sum + (vectors + v) * LANES);
+    }
+    for (uint32_t k = 0; k < edges; k += 32) {
+        __builtin_prefetch(column + k + SPMM_PREFETCH_COLUMNS, 0, 3);
+    }
+    FIXED(sum_edges)(pass->packed, column, edges, low, high, strip);
+    if (last) {
+        FIXED(put)(pass, row, low, high, vectors);
+        return;
+    }
+    UNROLL
+    for (int v = 0; v < vectors; v++) {
+        FIXED(store)(sum + v * LANES, low[v]);
+        FIXED(store)(sum + (vectors + v) * LANES, high[v]);
+    }
+}
+
+KERNEL void FIXED(lists)(const spmm_blocks *m, const spmm_chunk *chunk, int64_t begin, const fixed_pass *pass,
+                         const int strip, const bool last)
+{
     const uint16_t *column = m->column + chunk[0].edge;
     const uint16_t *row_id = m->row_id + chunk[0].row;
-    const uint32_t *x = pass->packed;
     int64_t window = begin;
     for (int64_t r = chunk[0].run; r < chunk[1].run; r++) {
         const uint32_t edges = m->run[r].edges;
         window += m->run[r].advance * m->row_step;
         for (uint32_t i = 0; i < m->run[r].rows; i++, row_id++) {
-            const int64_t row = window + row_id[0];
-            int32_t *sum = pass->sum + row * strip;
-            FIXED(words) low[MOST], high[MOST];
-            const uint32_t bias = (uint32_t)HALF * edges;
             FIXED(prefetch)(pass, window + row_id[SPMM_PREFETCH_LISTED], strip);
-            UNROLL
-            for (int v = 0; v < vectors; v++) {
-                low[v] = (pass->first ? (FIXED(words)){0} : FIXED(load)(sum + v * LANES)) - bias;
-                high[v] = pass->first ? (FIXED(words)){0} : FIXED(load)(sum + (vectors + v) * LANES);
-            }
-            for (uint32_t k = 0; k < edges; k += 32) {
-                __builtin_prefetch(column + k + SPMM_PREFETCH_COLUMNS, 0, 3);
-            }
-            FIXED(sum_edges)(x, column, edges, low, high, strip);
+            FIXED(sum_row)(pass, window + row_id[0], column, edges, strip, last);
             column += edges;
-            if (last) {
-                FIXED(put)(pass, row, low, high, vectors);
-                continue;
-            }
-            UNROLL
-            for (int v = 0; v < vectors; v++) {
-                FIXED(store)(sum + v * LANES, low[v]);
-                FIXED(store)(sum + (vectors + v) * LANES, high[v]);
-            }
+        }
+    }
+}
+
+/* All rows of a part, in their order. */
+KERNEL void FIXED(blocks)(const uint32_t *start, const uint16_t *column, int64_t begin, int64_t end,
+                          const fixed_pass *pass, const int strip, const bool last)
+{
+    for (int64_t row = begin; row < end; row++, start++) {
+        const uint32_t edges = start[1] - start[0];
+        if (edges > 0 || pass->first || last) {
+            FIXED(prefetch)(pass, row + SPMM_PREFETCH_ROWS, strip);
+            FIXED(sum_row)(pass, row, column + start[0], edges, strip, last);
         }
     }
 }

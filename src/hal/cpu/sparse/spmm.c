@@ -18,7 +18,7 @@
  *          first-level cache holds of a strip (spmm_tiles.h): for graphs in an order that keeps neighbours together.
  *  SHARED  partial sums that rows have in common are made first, and read by all of them (spmm_shared.h): for graphs
  *          that are projections of groups.
- *  I16     LISTS of rows of 16-bit fixed point, whose blocks hold four times as many: hal/cpu/fixed/fixed.h.
+ *  I16     LISTS, or BLOCKS, of rows of 16-bit fixed point, whose blocks hold four times as many: hal/cpu/fixed/fixed.h.
  *
  *          x [cols, d]          packed [cols, 32]             block 0   block 1   block 2
  *        +----+----+--+  strip   +----+            part 0   | rows -> | rows -> | rows -> |   thread 0
@@ -58,6 +58,9 @@
 #include "base/clock.h"
 #include "base/half.h"
 #include "hal/table/op_table.h"
+
+/* Edges a row and block, from which on I16 is BLOCKS. */
+#define FILLED 8.0
 
 /* Outputs larger than this leave the caches before they are read again: write them past the caches. */
 enum { STREAM_BYTES = 64 << 20, LINE_BYTES = 64 };
@@ -201,6 +204,12 @@ static weft_status build_swept(hal_spmm *spmm, const hal_csr *csr)
     return status;
 }
 
+/* Most rows have edges in most blocks: in their own order they find their sums sooner than listed ones do. */
+static bool fills_blocks(const hal_spmm *spmm)
+{
+    return (double)spmm->edges >= FILLED * (double)spmm->blocks * (double)spmm->rows;
+}
+
 weft_status spmm_prepare(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, int64_t max_d, hal_spmm **out)
 {
     hal_spmm *spmm = NULL;
@@ -212,7 +221,7 @@ weft_status spmm_prepare(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, 
         WEFT_TRY_GOTO(spmm_reuses_rows(csr) ? spmm_pack_rows(spmm) : WEFT_OK, status, done);
     } else if (form == HAL_SPMM_SHARED) {
         WEFT_TRY_GOTO(spmm_build_shared(spmm, csr, hal->keep_folder), status, done);
-    } else if (form == HAL_SPMM_BLOCKS) {
+    } else if (form == HAL_SPMM_BLOCKS || (form == HAL_SPMM_I16 && fills_blocks(spmm))) {
         WEFT_TRY_GOTO(spmm_build_blocks(spmm, csr, 0, spmm->blocks), status, done);
     } else {
         WEFT_TRY_GOTO(spmm_build_lists(spmm, csr, 0, spmm->blocks), status, done);
