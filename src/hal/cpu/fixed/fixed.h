@@ -1,8 +1,8 @@
 /*
  * hal/cpu/fixed/fixed.h: sums in fixed point (hal/ops.def) of the form I16: what cpu_fixed.c and its kernels share.
  *
- * I16 is LISTS, or BLOCKS where hardly a row is without edges in a block (hal/cpu/sparse/spmm.c), whose packed strips hold two columns in a word of 32 bits, which halves the
- * bytes that an edge reads:
+ * I16 is LISTS, or BLOCKS where hardly a row is without edges in a block (hal/cpu/sparse/spmm.c), whose packed strips
+ * hold two columns in a word of 32 bits, which halves the bytes that an edge reads:
  *
  *      word w of a source     column strip / 2 + w in its upper half, column w + 2^15 in its lower half
  *      raw sums of a row      low[w]  = the sum of the words less 2^15 for each edge, modulo 2^32

@@ -18,7 +18,8 @@
  *          first-level cache holds of a strip (spmm_tiles.h): for graphs in an order that keeps neighbours together.
  *  SHARED  partial sums that rows have in common are made first, and read by all of them (spmm_shared.h): for graphs
  *          that are projections of groups.
- *  I16     LISTS, or BLOCKS, of rows of 16-bit fixed point, whose blocks hold four times as many: hal/cpu/fixed/fixed.h.
+ *  I16     LISTS, or BLOCKS, of rows of 16-bit fixed point, whose blocks hold four times as many
+ *          (hal/cpu/fixed/fixed.h).
  *
  *          x [cols, d]          packed [cols, 32]             block 0   block 1   block 2
  *        +----+----+--+  strip   +----+            part 0   | rows -> | rows -> | rows -> |   thread 0
