@@ -372,11 +372,16 @@ static weft_status list_units(dense_model *model)
     return WEFT_OK;
 }
 
-static weft_status create(dense_model *model)
+/* [out] cut: of the batches of this model. */
+static weft_status create(dense_model *model, dense_cut *cut)
 {
     const dense_config *config = &model->config;
     const unit_list *list = &model->list;
     WEFT_TRY(list_units(model));
+    *cut = dense_cut_of(model->hal, config, list);
+    if (cut->lanes > 0) {
+        return WEFT_OK;
+    }
     WEFT_TRY(find_values(model->hal, config, model->dtype, list, &model->values));
     WEFT_TRY(plan_arena(config, model->dtype, list, &model->values, &model->plan));
     return tensor_create(model->hal, WEFT_DTYPE_U8, 1, model->plan.bytes, WEFT_MEM_ACTIVATION, &model->arena);
@@ -424,20 +429,48 @@ weft_status dense_model_outline(weft_hal *hal, weft_dtype dtype, const dense_con
     return WEFT_OK;
 }
 
-weft_status dense_model_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, const dense_config *config,
-                               dense_model *model)
+/* Norms are created by all ranks together: one that failed goes on. */
+static weft_status create_units(dense_model *model)
 {
-    *model = (dense_model){.comm = comm, .hal = hal, .config = *config, .dtype = dtype};
-    WEFT_TRY(comm_agree(comm, create(model)));
-    WEFT_TRY(declare_parameters(model));
-    WEFT_TRY(param_store_commit(&model->params, comm));
     weft_status status = WEFT_OK;
     for (int i = 0; i < model->list.units; ++i) {
-        /* Norms are created by all ranks together: one that failed goes on. */
         const weft_status created = create_unit(model, i);
         status = status == WEFT_OK ? created : status;
     }
-    WEFT_TRY(comm_agree(comm, status));
+    return status;
+}
+
+static weft_status create_lanes(dense_model *model, dense_cut cut)
+{
+    WEFT_TRY(dense_lanes_create(model, cut, &model->lanes));
+    const dense_model *lane = dense_lanes_model(model->lanes);
+    model->slow = lane->slow;
+    model->slow_layer = lane->slow_layer;
+    model->winograd = lane->winograd;
+    return WEFT_OK;
+}
+
+weft_status dense_model_create_lane(const dense_model *whole, weft_hal *hal, const dense_config *config,
+                                    dense_model *model)
+{
+    dense_cut cut;
+    *model = (dense_model){.comm = whole->comm, .hal = hal, .config = *config, .dtype = whole->dtype};
+    WEFT_TRY(create(model, &cut));
+    assert(cut.lanes == 0);
+    WEFT_TRY(declare_parameters(model));
+    param_store_borrow(&model->params, &whole->params);
+    return create_units(model);
+}
+
+weft_status dense_model_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, const dense_config *config,
+                               dense_model *model)
+{
+    dense_cut cut;
+    *model = (dense_model){.comm = comm, .hal = hal, .config = *config, .dtype = dtype};
+    WEFT_TRY(comm_agree(comm, create(model, &cut)));
+    WEFT_TRY(declare_parameters(model));
+    WEFT_TRY(param_store_commit(&model->params, comm));
+    WEFT_TRY(comm_agree(comm, cut.lanes > 0 ? create_lanes(model, cut) : create_units(model)));
     model->interface = (train_model){.name = config->net->name,
                                      .self = model,
                                      .params = &model->params,
@@ -451,6 +484,7 @@ weft_status dense_model_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype,
 
 void dense_model_destroy(dense_model *model)
 {
+    dense_lanes_destroy(model->lanes);
     for (int i = 0; model->unit != NULL && i < model->list.units; ++i) {
         if (model->unit[i].conv != NULL) {
             model->hal->image.conv_destroy(model->hal, model->unit[i].conv);
@@ -477,10 +511,17 @@ int64_t dense_model_arena_bytes(const weft_hal *hal, const dense_config *config,
     unit_list list;
     arena_plan plan = {.slots = 0};
     dense_values values = {.type = NULL};
+    dense_config one = *config; /* batches of a lane, or whole ones */
+    dense_cut cut = {.lanes = 0};
     weft_status status = units_create(config->net, &list);
-    status = status == WEFT_OK ? find_values(hal, config, dtype, &list, &values) : status;
-    status = status == WEFT_OK ? plan_arena(config, dtype, &list, &values, &plan) : status;
-    const int64_t bytes = status == WEFT_OK ? plan.bytes : -1;
+    if (status == WEFT_OK) {
+        cut = dense_cut_of(hal, config, &list);
+        one.images = cut.lanes > 0 ? &cut.images : config->images;
+        one.sizes = cut.lanes > 0 ? 1 : config->sizes;
+        status = find_values(hal, config, dtype, &list, &values);
+    }
+    status = status == WEFT_OK ? plan_arena(&one, dtype, &list, &values, &plan) : status;
+    const int64_t bytes = status == WEFT_OK ? plan.bytes * (cut.lanes > 0 ? cut.lanes : 1) : -1;
     arena_plan_destroy(&plan);
     units_destroy(&list);
     free_values(&values);

@@ -17,12 +17,13 @@
 #include "dense/engine/arena_plan.h"
 #include "dense/engine/dense_gain.h"
 #include "dense/engine/dense_group_norm.h"
+#include "dense/engine/dense_lanes.h"
 #include "dense/engine/dense_tokens.h"
 #include "train/layers/linear.h"
 #include "train/layers/norm.h"
 #include "train/model.h"
 
-typedef struct dense_config {
+struct dense_config {
     const network *net;    /* after net_fit; must outlive the model */
     norm_kind norm;        /* NORM_BATCH or NORM_BATCH_LOCAL */
     const int64_t *images; /* [sizes] the numbers of images that this rank's batches have, 0 need not be named */
@@ -32,7 +33,7 @@ typedef struct dense_config {
      * WEFT_DTYPE_F16 beside float32. Linear layers on single pixels, losses, sums and updates have the parameters'. */
     weft_dtype values;
     bool winograd; /* see hal_conv_shape */
-} dense_config;
+};
 
 /* Parameters and prepared operations of one unit. */
 typedef struct dense_unit {
@@ -56,7 +57,7 @@ typedef struct dense_values {
 
 extern const weft_activity ACTIVITY_CONVOLVE[1];
 
-typedef struct dense_model {
+struct dense_model {
     weft_comm *comm;
     weft_hal *hal;
     dense_config config;
@@ -73,8 +74,11 @@ typedef struct dense_model {
     const image_batch *input; /* of the pass under way */
     int64_t images;           /* of the pass under way */
     train_map *map;           /* [units at most] of the interface */
+    /* Evaluations go through lanes, which have units, values and prepared operations of their own; NULL: there are
+     * none. */
+    dense_lanes *lanes;
     train_model interface;
-} dense_model;
+};
 
 /* Declares the parameters and maps of a model without memory for any of them: what model->interface then says of both
  * is for plans (train/second/second_cost.h). Free with dense_model_destroy, also after a failure. Local. */
@@ -82,6 +86,10 @@ weft_status dense_model_outline(weft_hal *hal, weft_dtype dtype, const dense_con
 /* Collective. Free with dense_model_destroy, also after a failure. */
 weft_status dense_model_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, const dense_config *config,
                                dense_model *model);
+/* A model for evaluations that reads the parameters of `whole`, which must outlive it, and works by itself: hal: opened
+ * for one thread; config: of its batches, with NORM_BATCH_LOCAL. Free likewise. Local. */
+weft_status dense_model_create_lane(const dense_model *whole, weft_hal *hal, const dense_config *config,
+                                    dense_model *model);
 void dense_model_destroy(dense_model *model);
 
 /* Bytes that a model of these figures will hold besides its parameters, for memory plans; -1: weft_error_code tells.

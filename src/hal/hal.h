@@ -420,9 +420,12 @@ typedef struct hal_cost {
 /* Returns the total of all operations that the calling thread has run. The caller may reset it. */
 hal_cost *hal_cost_of_thread(void);
 
+enum { HAL_ARGUMENT_BYTES = 64 };
+
 /* ---- an opened backend ---------------------------------------------------------------------------------------- */
 struct weft_hal {
     const char *name;
+    char argument[HAL_ARGUMENT_BYTES]; /* behind the colon of the resource; "": there was none */
     int threads;
     hal_mem_ops mem;
     hal_stream_ops stream;
@@ -467,6 +470,8 @@ typedef struct hal_backend {
  * WEFT_ERR_USAGE names the nearest backend; WEFT_ERR_UNSUPPORTED when this CPU or build lacks it.
  */
 weft_status weft_hal_open(const char *resource, int threads, weft_hal **hal);
+/* Opens the same backend, with the same cap, once more, for a thread that works by itself. */
+weft_status weft_hal_open_alike(const weft_hal *like, int threads, weft_hal **hal);
 void weft_hal_close(weft_hal *hal);
 
 /* Returns the i-th backend of this build, or NULL past the end. */

@@ -208,6 +208,13 @@ weft_status param_store_commit(param_store *store, weft_comm *comm)
     return tensor_zero(&store->own_grad);
 }
 
+void param_store_borrow(param_store *store, const param_store *from)
+{
+    assert(store->elements == from->elements && store->dtype == from->dtype && store->own == 0);
+    store->value = tensor_view(&from->value, 0, 1, 0, from->elements);
+    store->value.hal = store->hal;
+}
+
 static void destroy_flat(const param_store *store, weft_tensor *t)
 {
     if (store->comm != NULL && t->data != NULL) {

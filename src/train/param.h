@@ -109,6 +109,9 @@ weft_status param_add_tensor(param_store *store, int block, int rank, const int6
  * reduce them in place (comm_buffer_alloc; memory that the host sees only); NULL: one rank. Collective with a comm, and
  * so is param_store_destroy then; comm must live until it. */
 weft_status param_store_commit(param_store *store, weft_comm *comm);
+/* Instead of commit: the values of a store of the same blocks serve `store` too, on its own backend, to be read. `from`
+ * must outlive it, and no block is a rank's own. */
+void param_store_borrow(param_store *store, const param_store *from);
 void param_store_destroy(param_store *store);
 
 /* Draw every named parameter: a pure function of the seed and the parameter's number, equal on all ranks. A rank's own

@@ -54,7 +54,7 @@ static weft_status open_worker(workload *work, const click_source_options *sourc
     batches.ahead = false;
     desc.worker = true;
     const int threads = threads_of(context, clicks_workers(work));
-    WEFT_TRY(comm_agree(context->comm, weft_hal_open(context->hal->name, threads, &parts->hal)));
+    WEFT_TRY(comm_agree(context->comm, weft_hal_open_alike(context->hal, threads, &parts->hal)));
     WEFT_TRY(click_source_create(context->comm, parts->hal, &job->rows, &batches, &parts->source));
     WEFT_TRY(embed_open_lane(job->table, click_rows_most(&job->rows, job->desc.samples), &lane));
     return click_model_create(parts->hal, context->comm, &desc, lane, &parts->model);

@@ -98,6 +98,7 @@ weft_status weft_hal_open(const char *resource, int threads, weft_hal **out)
     WEFT_TRY(WEFT_NEW_ZERO(&hal, 1, WEFT_MEM_GENERAL));
     hal->name = backend->name;
     hal->threads = threads;
+    snprintf(hal->argument, sizeof hal->argument, "%s", argument);
     weft_status status = backend->open(hal, threads, argument);
     if (status != WEFT_OK) {
         weft_free(hal);
@@ -106,6 +107,13 @@ weft_status weft_hal_open(const char *resource, int threads, weft_hal **out)
     hal_fill_slots(hal);
     *out = hal;
     return WEFT_OK;
+}
+
+weft_status weft_hal_open_alike(const weft_hal *like, int threads, weft_hal **out)
+{
+    char resource[2 * HAL_ARGUMENT_BYTES];
+    snprintf(resource, sizeof resource, "%s%s%s", like->name, like->argument[0] != '\0' ? ":" : "", like->argument);
+    return weft_hal_open(resource, threads, out);
 }
 
 void weft_hal_close(weft_hal *hal)

@@ -1,7 +1,8 @@
 /*
  * The engine: gradients of whole networks against central finite differences in float64, every kind of unit and every
- * way in which gradients meet; P ranks against one; the cpu backend against ref; no allocation after the first step;
- * weight gradients of every pass against those that a listener forms out of the rows that it is told of.
+ * way in which gradients meet; P ranks against one; the cpu backend against ref; evaluations in lanes against those of
+ * one thread; no allocation after the first step; weight gradients of every pass against those that a listener forms
+ * out of the rows that it is told of.
  */
 #include <math.h>
 
@@ -68,18 +69,19 @@ static weft_status get(const weft_tensor *t, double *values)
     return WEFT_OK;
 }
 
-/* Convolutions, and which of them take norms on their way. */
-typedef struct bench_convs {
+/* How a model is made. */
+typedef struct bench_how {
     bool winograd;
     bool (*norms)(const weft_hal *hal, const hal_conv_shape *shape); /* NULL: as the backend says */
-} bench_convs;
+    int threads; /* of a model for evaluations alone; 0: one for training, of one thread */
+} bench_how;
 
 static weft_status bench_open_with(bench *b, weft_comm *comm, const char *backend, const bench_case *c, int64_t images,
-                                   const bench_convs *convs)
+                                   const bench_how *how)
 {
     *b = (bench){.dtype = c->dtype};
-    WEFT_TRY(weft_hal_open(test_device(backend), 1, &b->hal));
-    b->hal->image.conv_norms = convs->norms != NULL ? convs->norms : b->hal->image.conv_norms;
+    WEFT_TRY(weft_hal_open(test_device(backend), how->threads > 0 ? how->threads : 1, &b->hal));
+    b->hal->image.conv_norms = how->norms != NULL ? how->norms : b->hal->image.conv_norms;
     WEFT_TRY(c->text != NULL ? net_parse(c->text, "test", &b->net) : net_zoo(c->what, &b->net));
     b->net.words = c->text != NULL && strstr(c->text, "embed words") != NULL ? TEXT_WORDS : 0;
     WEFT_TRY(net_fit(&b->net, c->size, CLASSES));
@@ -87,9 +89,9 @@ static weft_status bench_open_with(bench *b, weft_comm *comm, const char *backen
                                  .norm = NORM_BATCH,
                                  .images = &images,
                                  .sizes = images > 0,
-                                 .training = true,
+                                 .training = how->threads == 0,
                                  .values = hal_is_half(c->narrow) ? c->narrow : c->dtype,
-                                 .winograd = convs->winograd};
+                                 .winograd = how->winograd};
     WEFT_TRY(dense_model_create(comm, b->hal, c->dtype, &config, &b->model));
     WEFT_TRY(param_initialise(&b->model.params, 5));
     WEFT_TRY(tensor_create(b->hal, c->dtype, images * c->size.height * c->size.width, c->size.channels,
@@ -100,7 +102,7 @@ static weft_status bench_open_with(bench *b, weft_comm *comm, const char *backen
 
 static weft_status bench_open(bench *b, weft_comm *comm, const char *backend, const bench_case *c, int64_t images)
 {
-    return bench_open_with(b, comm, backend, c, images, &(bench_convs){.winograd = false});
+    return bench_open_with(b, comm, backend, c, images, &(bench_how){.winograd = false});
 }
 
 static void bench_close(bench *b)
@@ -496,7 +498,7 @@ static bool always(const weft_hal *hal, const hal_conv_shape *shape)
 static void check_plan(const bench_case *c, bool on_the_way, int made_again, int made_on_the_way)
 {
     bench b;
-    ASSERT_OK(bench_open_with(&b, self, "ref", c, 4, &(bench_convs){.norms = on_the_way ? always : never}));
+    ASSERT_OK(bench_open_with(&b, self, "ref", c, 4, &(bench_how){.norms = on_the_way ? always : never}));
     const arena_plan *plan = &b.model.plan;
     int again = 0;
     int passing = 0;
@@ -539,12 +541,12 @@ typedef struct step_bits {
     double logits[2][MOST_IMAGES * CLASSES], grad[MOST_VALUES];
 } step_bits;
 
-static void run_step(const bench_case *c, const char *backend, const bench_convs *convs, step_bits *bits)
+static void run_step(const bench_case *c, const char *backend, const bench_how *how, step_bits *bits)
 {
     bench b;
     double sum = 0.0;
     memset(bits, 0, sizeof *bits);
-    ASSERT_OK(bench_open_with(&b, self, backend, c, 4, convs));
+    ASSERT_OK(bench_open_with(&b, self, backend, c, 4, how));
     ASSERT_OK(bench_fill(&b, 0, 4, 4));
     ASSERT_OK(forward(&b, true, bits->logits[0], &sum));
     ASSERT_OK(backward(&b, bits->logits[0]));
@@ -560,8 +562,8 @@ static void test_norms_on_the_way(void **state)
     (void)state;
     static step_bits before, on_the_way;
     for (size_t i = 0; i < NETWORKS; ++i) {
-        run_step(&networks[i], "ref", &(bench_convs){.norms = never}, &before);
-        run_step(&networks[i], "ref", &(bench_convs){.norms = always}, &on_the_way);
+        run_step(&networks[i], "ref", &(bench_how){.norms = never}, &before);
+        run_step(&networks[i], "ref", &(bench_how){.norms = always}, &on_the_way);
         assert_memory_equal(&before, &on_the_way, sizeof before);
     }
     const bench_case wide = {"transformed tiles",
@@ -570,11 +572,11 @@ static void test_norms_on_the_way(void **state)
                              {6, 6, 2},
                              WEFT_DTYPE_F32,
                              false};
-    run_step(&wide, "cpu", &(bench_convs){.winograd = true, .norms = never}, &before);
-    run_step(&wide, "cpu", &(bench_convs){.winograd = true}, &on_the_way);
+    run_step(&wide, "cpu", &(bench_how){.winograd = true, .norms = never}, &before);
+    run_step(&wide, "cpu", &(bench_how){.winograd = true}, &on_the_way);
     assert_memory_equal(&before, &on_the_way, sizeof before);
     bench b;
-    ASSERT_OK(bench_open_with(&b, self, "cpu", &wide, 4, &(bench_convs){.winograd = true}));
+    ASSERT_OK(bench_open_with(&b, self, "cpu", &wide, 4, &(bench_how){.winograd = true}));
     int passing = 0;
     for (int v = 0; v < b.model.list.values; ++v) {
         passing += b.model.values.passing[v] ? 1 : 0;
@@ -703,6 +705,42 @@ static void test_scratch_is_foretold(void **state)
     }
 }
 
+/* A piece of a batch takes the way of the batch, and the last one is shorter. */
+static void check_lanes(const bench_case *c, const char *backend, bool cut, double tolerance)
+{
+    double logits[2][MOST_IMAGES * CLASSES], flops[2];
+    for (int run = 0; run < 2; ++run) {
+        bench b;
+        double sum = 0.0;
+        ASSERT_OK(bench_open_with(&b, self, backend, c, MOST_IMAGES, &(bench_how){.threads = run == 0 ? 1 : 3}));
+        assert_int_equal(b.model.lanes != NULL, run == 1 && cut);
+        ASSERT_OK(bench_fill(&b, 0, MOST_IMAGES, MOST_IMAGES));
+        const double before = hal_cost_of_thread()->flops;
+        ASSERT_OK(forward(&b, false, logits[run], &sum));
+        flops[run] = hal_cost_of_thread()->flops - before;
+        bench_close(&b);
+    }
+    assert_true(flops[1] >= flops[0]); /* what other lanes do is counted */
+    compare(c->what, logits[0], logits[1], MOST_IMAGES * CLASSES, tolerance);
+}
+
+static void test_lanes(void **state)
+{
+    (void)state;
+    const bench_case heavy = {
+        "more weights than values", "linear 400\nlinear classes", {2, 2, 3}, WEFT_DTYPE_F64, false};
+    for (size_t i = 0; i < NETWORKS; ++i) {
+        bench_case c = networks[i];
+        check_lanes(&c, "ref", true, 1e-14);
+        c.dtype = WEFT_DTYPE_F32;
+        check_lanes(&c, "cpu", true, 1e-5);
+        c.narrow = WEFT_DTYPE_BF16;
+        check_lanes(&c, "cpu:base", true, 1e-5);
+    }
+    check_lanes(&heavy, "ref", false, 1e-14);
+    check_lanes(&networks[0], "shadow:ref", false, 1e-14);
+}
+
 /* Variances of first weights: 2 / n behind `conv`, 1 / (3 n) and nothing beyond 1 / sqrt(n) with start=uniform. */
 static void test_first_weights(void **state)
 {
@@ -744,6 +782,7 @@ int main(void)
         cmocka_unit_test(test_steps_allocate_nothing),
         cmocka_unit_test(test_networks_of_the_zoo_tell_their_rows),
         cmocka_unit_test(test_scratch_is_foretold),
+        cmocka_unit_test(test_lanes),
         cmocka_unit_test(test_first_weights),
     };
     return cmocka_run_group_tests(tests, open_self, close_self);
