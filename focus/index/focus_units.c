@@ -1,6 +1,8 @@
 /* focus/index/focus_units.c: see focus/index/focus_units.h. */
 #include "focus/index/focus_units.h"
 
+#include "base/integer/integers.h"
+
 static uint16_t surest(const focus_index *index, int64_t item)
 {
     uint16_t most = 0;
@@ -11,26 +13,33 @@ static uint16_t surest(const focus_index *index, int64_t item)
     return most;
 }
 
-static weft_status reserve(focus_units *units)
+static weft_status reserve(focus_units *units, int64_t tracks)
 {
-    WEFT_TRY(WEFT_NEW(&units->item, units->count, WEFT_MEM_FOCUS));
-    WEFT_TRY(WEFT_NEW(&units->first, units->count, WEFT_MEM_FOCUS));
-    WEFT_TRY(WEFT_NEW(&units->last, units->count, WEFT_MEM_FOCUS));
-    return WEFT_NEW_ZERO(&units->items, units->count, WEFT_MEM_FOCUS);
+    WEFT_TRY(WEFT_NEW(&units->item, tracks, WEFT_MEM_FOCUS));
+    WEFT_TRY(WEFT_NEW(&units->track, tracks, WEFT_MEM_FOCUS));
+    WEFT_TRY(WEFT_NEW(&units->first, tracks, WEFT_MEM_FOCUS));
+    WEFT_TRY(WEFT_NEW(&units->last, tracks, WEFT_MEM_FOCUS));
+    WEFT_TRY(WEFT_NEW_ZERO(&units->items, tracks, WEFT_MEM_FOCUS));
+    return WEFT_NEW(&units->unit, tracks, WEFT_MEM_FOCUS);
 }
 
-weft_status focus_units_make(const focus_index *index, focus_units *units)
+static bool in_span(const focus_units *units, int64_t frame)
 {
-    uint16_t *best = NULL;
-    *units = (focus_units){.count = index->head.moving ? index->tracks : index->items};
-    if (!index->head.moving) {
-        return WEFT_OK;
-    }
-    weft_status status = reserve(units);
-    status = status == WEFT_OK ? WEFT_NEW(&best, units->count, WEFT_MEM_FOCUS) : status;
-    for (int64_t i = 0; status == WEFT_OK && i < index->items; ++i) {
-        const int64_t track = focus_index_origin(index, i).track;
+    return frame >= units->span.first && frame <= units->span.last;
+}
+
+/* Arrays are by the numbers of tracks. best: [tracks] */
+static void list_tracks(const focus_index *index, focus_units *units, uint16_t *best)
+{
+    for (int64_t i = 0; i < index->items; ++i) {
+        const item_origin origin = focus_index_origin(index, i);
+        const int64_t track = origin.track;
+        units->frames = larger(units->frames, (int64_t)origin.frame + 1);
+        if (!in_span(units, origin.frame)) {
+            continue;
+        }
         const uint16_t sure = surest(index, i);
+        units->all += 1;
         if (units->items[track]++ == 0) {
             units->first[track] = i;
         }
@@ -40,13 +49,48 @@ weft_status focus_units_make(const focus_index *index, focus_units *units)
         }
         units->last[track] = i;
     }
+}
+
+/* Tracks without items leave the arrays. */
+static void close_ranks(focus_units *units, int64_t tracks)
+{
+    for (int64_t track = 0; track < tracks; ++track) {
+        const int64_t unit = units->count;
+        units->unit[track] = units->items[track] > 0 ? unit : -1;
+        if (units->items[track] > 0) {
+            units->item[unit] = units->item[track];
+            units->first[unit] = units->first[track];
+            units->last[unit] = units->last[track];
+            units->items[unit] = units->items[track];
+            units->track[unit] = track;
+            units->count += 1;
+        }
+    }
+}
+
+weft_status focus_units_make(const focus_index *index, focus_span span, focus_units *units)
+{
+    uint16_t *best = NULL;
+    *units = (focus_units){.span = span};
+    if (!index->head.moving) {
+        units->frames = index->items;
+        units->count = span.first < index->items ? smaller(span.last, index->items - 1) - span.first + 1 : 0;
+        units->all = units->count;
+        return WEFT_OK;
+    }
+    weft_status status = reserve(units, index->tracks);
+    status = status == WEFT_OK ? WEFT_NEW(&best, index->tracks, WEFT_MEM_FOCUS) : status;
+    if (status == WEFT_OK) {
+        list_tracks(index, units, best);
+        close_ranks(units, index->tracks);
+    }
     weft_free(best);
     return status;
 }
 
 void focus_units_free(focus_units *units)
 {
-    WEFT_FREE_ALL(units->item, units->first, units->last, units->items);
+    WEFT_FREE_ALL(units->item, units->track, units->first, units->last, units->items, units->unit);
     *units = (focus_units){.count = 0};
 }
 
@@ -55,13 +99,16 @@ weft_status focus_units_score(const focus_units *units, const focus_index *index
     int64_t *sum = NULL;
     if (units->item == NULL) {
         for (int64_t i = 0; i < units->count; ++i) {
-            code[i] = focus_index_code(index, i, class);
+            code[i] = focus_index_code(index, focus_unit_item(units, i), class);
         }
         return WEFT_OK;
     }
     WEFT_TRY(WEFT_NEW_ZERO(&sum, units->count, WEFT_MEM_FOCUS));
     for (int64_t i = 0; i < index->items; ++i) {
-        sum[focus_index_origin(index, i).track] += focus_index_code(index, i, class);
+        const item_origin origin = focus_index_origin(index, i);
+        if (in_span(units, origin.frame)) {
+            sum[units->unit[origin.track]] += focus_index_code(index, i, class);
+        }
     }
     for (int64_t u = 0; u < units->count; ++u) {
         code[u] = focus_mean_code(sum[u], units->items[u]);

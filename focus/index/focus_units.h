@@ -8,20 +8,34 @@
 
 #include "focus/index/focus_index.h"
 
+/* The frames that a query is about, both ends included. An item that does not move is a frame of its own number. */
+typedef struct focus_span {
+    int64_t first, last;
+} focus_span;
+
+#define FOCUS_ALL_FRAMES ((focus_span){.first = 0, .last = INT64_MAX})
+
 typedef struct focus_units {
     int64_t count;
-    int64_t *item;         /* [count] the one that is asked about; NULL: unit i is item i */
-    int64_t *first, *last; /* [count] items; NULL without tracks */
-    int64_t *items;        /* [count] how many; NULL without tracks */
+    focus_span span;
+    int64_t all;    /* items of these units in the span */
+    int64_t frames; /* of the index: one more than the last one's number */
+    int64_t *item;  /* [count] the one that is asked about; NULL: unit i is item span.first + i */
+    /* ---- of tracks; else NULL ---- */
+    int64_t *track;        /* [count] their numbers, ascending */
+    int64_t *first, *last; /* [count] items in the span */
+    int64_t *items;        /* [count] how many */
+    int64_t *unit;         /* [tracks of the index] unit of a track, -1: it has no item in the span */
 } focus_units;
 
-/* [out] units: for focus_units_free, also after a failure. */
-weft_status focus_units_make(const focus_index *index, focus_units *units);
+/* Units that have items in the span, made of these items alone. [out] units: for focus_units_free, also after a
+ * failure. */
+weft_status focus_units_make(const focus_index *index, focus_span span, focus_units *units);
 void focus_units_free(focus_units *units);
 
 static inline int64_t focus_unit_item(const focus_units *units, int64_t unit)
 {
-    return units->item != NULL ? units->item[unit] : unit;
+    return units->item != NULL ? units->item[unit] : units->span.first + unit;
 }
 
 /* Returns the code of the mean log-odds of items, of which codes are a linear function. sum: of `items` codes. */

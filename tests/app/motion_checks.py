@@ -1,7 +1,8 @@
 """motion_checks.py: an index of moving things beside the truth of made traffic, and answers beside those of weft predict.
 
 truth FILE TRUTH: every thing that is 10 pixels wide or more has one box, near it, in nearly every frame; a track is one thing.
-answers CSV FILE PREDICTIONS CLASS: answers are the tracks whose surest box the network takes for the class, all verified.
+answers CSV FILE PREDICTIONS CLASS [FIRST LAST]: answers are the tracks whose surest box in frames FIRST to LAST the network takes for
+    the class, all verified.
 count CSV FILE PREDICTIONS CLASS: all tracks were asked about, and so many are of the class.
 scene FILE LEAST TRACKS: at least so many boxes a track, of at least so many tracks.
 stride LOG FILE SHARE: what the log of a query whose answers the index holds all says about them and about every s-th frame.
@@ -69,34 +70,34 @@ def check_truth(path, truth):
     assert sum(map(len, by_frame.values())) <= 1.02 * len(rows)
 
 
-def check_answers(path, index, predictions, wanted):
-    names = [item[0] for item in boxes(index)]
-    track = {item[0]: item[2] for item in boxes(index)}
-    class_of = dict(zip(names, (row[0] for row in npy(predictions))))
+def check_answers(path, index, predictions, wanted, first=0, last=1 << 60):
+    span = range(int(first), int(last) + 1)
+    items = [item for item in boxes(index) if item[1] in span]
+    class_of = dict(zip((item[0] for item in boxes(index)), (row[0] for row in npy(predictions))))
     with open(path, encoding="utf-8") as stream:
         rows = list(csv.DictReader(stream))
     assert len({row["track"] for row in rows}) == len(rows) >= 2
     for row in rows:
-        own = [name for name in names if track[name] == int(row["track"])]
+        own = [item[0] for item in items if item[2] == int(row["track"])]
         assert row["file"] in own and int(row["boxes"]) == len(own), row
         assert own[0].startswith(row["first"] + "#") and own[-1].startswith(row["last"] + "#"), row
         assert row["answer"] == "verified" and class_of[row["file"]] == int(wanted), row
-    assert {int(row["track"]) for row in rows} == of_class(index, predictions, wanted)
+    assert {int(row["track"]) for row in rows} == of_class(index, predictions, wanted, span)
 
 
-def surest(index):
+def surest(index, span=range(1 << 60)):
     """Of each track the number of the box of which the cheap network is surest, the first of equal ones."""
     best = {}
-    for number, (_, _, track, _, score) in enumerate(boxes(index)):
-        if track not in best or score > best[track][0]:
+    for number, (_, frame, track, _, score) in enumerate(boxes(index)):
+        if frame in span and (track not in best or score > best[track][0]):
             best[track] = (score, number)
     return {track: number for track, (_, number) in best.items()}
 
 
-def of_class(index, predictions, wanted):
+def of_class(index, predictions, wanted, span=range(1 << 60)):
     """Tracks of a class, by the answer for that box."""
     answer = [row[0] for row in npy(predictions)]
-    return {track for track, number in surest(index).items() if answer[number] == int(wanted)}
+    return {track for track, number in surest(index, span).items() if answer[number] == int(wanted)}
 
 
 def check_count(path, index, predictions, wanted):

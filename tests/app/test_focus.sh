@@ -53,6 +53,17 @@ ok focus query --data $data --index two.idx --expensive large --class 2 --limit 
 [ "$(grep -c verified out)" -eq 5 ] && [ "$(wc -l <out)" -eq 6 ] || fail "--limit 5: $(cat out)"
 check answers out large-answers 2 0 1
 
+# ---- some of the images alone: a sample and a promise of their own ----
+cp fresh.idx some.idx
+some=(query --data $data --index some.idx --expensive large --labels 200 --class 2 --frames)
+ok "$weft" focus "${some[@]}" 300-1499 "${options[@]:0:6}"
+check answers out large-answers 2 0.95 0.95 300 1499
+grep -q " of 1200 items; the network ran on" err && grep -q "frames 300-1499 alone" err || fail "--frames: $(cat err)"
+ok focus "${some[@]}" 300-1499 --recall 1 --precision 1
+check answers out large-answers 2 1 1 300 1499
+refused 2 "it has frames 0-2399" focus "${some[@]}" 2400-2500
+refused 2 "the first and the last, such as" focus "${some[@]}" 20-10
+
 # ---- a limit of time: what is known by then, and no promise that it does not keep ----
 cp fresh.idx timed.idx
 timed=(query --data $data --index timed.idx --expensive large --class 1)

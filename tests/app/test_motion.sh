@@ -60,6 +60,10 @@ cmp one.csv grown.csv || fail "an index in two parts answers otherwise"
 # ---- one run a track, none for a second query, and the same answers of several ranks ----
 ok "$weft" predict --data traffic/frames --motion --checkpoint large "${options[@]}" --out all
 check answers one.csv one.idx all/predictions.npy 1
+ok focus query --data traffic/frames --index one-asked.idx --expensive large --class class1 --labels 12 --frames 40-200
+check answers out one.idx all/predictions.npy 1 40 200
+cp one.idx one-asked.idx
+ok focus query --data traffic/frames --index one-asked.idx --expensive large --class class1 --labels 12
 ok "$weft" focus query --data grown --motion --index one-asked.idx --expensive large --class class2 --labels 12 --count \
     --batch-size 32 --threads 1 --pin off
 check count out one.idx all/predictions.npy 2

@@ -3,6 +3,7 @@
  * answers from it, on any number of ranks (docs/howto-focus.md).
  */
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "app/cli/model_job.h"
@@ -12,7 +13,9 @@
 #include "app/focus/focus_query.h"
 #include "app/table/grid.h"
 #include "base/escape.h"
+#include "base/integer/integers.h"
 #include "base/log.h"
+#include "base/number.h"
 #include "focus/bounds/thresholds.h"
 
 typedef enum focus_action { FOCUS_PLAN, FOCUS_INGEST, FOCUS_QUERY, FOCUS_ACTIONS } focus_action;
@@ -108,7 +111,11 @@ static void tell(const focus_query *q, const char *class)
         "item%s, and the index held its answers for %lld more",
         class, (long long)q->count, q->count == 1 ? "" : "s", (long long)q->accepted, (long long)q->units.count,
         q->units.item != NULL ? "track" : "item", q->units.count == 1 ? "" : "s", (long long)a->runs,
-        (long long)a->index->items, a->index->items == 1 ? "" : "s", (long long)a->known);
+        (long long)q->units.all, q->units.all == 1 ? "" : "s", (long long)a->known);
+    if (q->units.all < a->index->items) {
+        log_info("frames %lld-%lld alone: promises and counts are about them", (long long)q->span.first,
+                 (long long)smaller(q->span.last, q->units.frames - 1));
+    }
     if (q->late) {
         tell_late(q);
     }
@@ -121,6 +128,26 @@ static void tell(const focus_query *q, const char *class)
     if (q->stride > 0 && !q->late) {
         tell_stride(q);
     }
+}
+
+/* A-B of --frames; "": all. */
+static weft_status span_of(const weft_options *o, focus_span *span)
+{
+    const char *text = option_text(o, OPT_FOCUS_FRAMES), *dash = strchr(text, '-');
+    char first[NUMBER_TEXT_MAX + 1] = "";
+    *span = FOCUS_ALL_FRAMES;
+    if (text[0] == '\0') {
+        return WEFT_OK;
+    }
+    if (dash != NULL && dash - text < (ptrdiff_t)sizeof first) {
+        memcpy(first, text, (size_t)(dash - text));
+    }
+    WEFT_CHECK(first[0] != '\0' && number_parse_int(first, &span->first) && number_parse_int(dash + 1, &span->last) &&
+                   span->first >= 0 && span->first <= span->last,
+               WEFT_ERR_USAGE,
+               FLAG_FOCUS_FRAMES " %s: two numbers of frames from 0 on, the first and the last, such as 900-1799",
+               text);
+    return WEFT_OK;
 }
 
 /* Rank 0, while the others serve. */
@@ -139,6 +166,7 @@ static weft_status run_query(focus_work *w, const weft_options *o)
                        .limit = option_int(o, OPT_FOCUS_LIMIT),
                        .seconds = option_real(o, OPT_FOCUS_TIME),
                        .seed = (uint64_t)option_int(o, OPT_FOCUS_SEED)};
+    WEFT_TRY(span_of(o, &q->span));
     focus_network_hash(a->network, a->hash);
     const focus_head *head = &a->index->head;
     WEFT_TRY(focus_network_class(&m->classes, m->outputs, m->path, class, &q->asked_class));
@@ -157,6 +185,7 @@ static weft_status run_query(focus_work *w, const weft_options *o)
 
 static weft_status check_options(const weft_options *o)
 {
+    focus_span span;
     const bool limit = option_int(o, OPT_FOCUS_LIMIT) > 0;
     WEFT_CHECK(option_text(o, OPT_FOCUS_INDEX)[0] != '\0', WEFT_ERR_USAGE,
                FLAG_FOCUS_INDEX " is missing: name the index");
@@ -164,6 +193,7 @@ static weft_status check_options(const weft_options *o)
                FLAG_FOCUS_CLASS " is missing: name the class to look for");
     WEFT_CHECK(option_text(o, OPT_FOCUS_EXPENSIVE)[0] != '\0', WEFT_ERR_USAGE,
                FLAG_FOCUS_EXPENSIVE " is missing: name the trained network whose answers count");
+    WEFT_TRY(span_of(o, &span));
     return limit && option_flag(o, OPT_FOCUS_COUNT)
                ? option_contradict(o, OPT_FOCUS_LIMIT, OPT_FOCUS_COUNT, "a count is of all items")
                : WEFT_OK;
@@ -192,14 +222,14 @@ static void warn_of_idle(const weft_options *o, focus_action action)
     case FOCUS_PLAN:
         option_warn_idle(o,
                          OPTION_IDS(OPT_FOCUS_INDEX, OPT_FOCUS_KEPT, OPT_FOCUS_CLASS, OPT_FOCUS_LIMIT, OPT_FOCUS_TIME,
-                                    OPT_FOCUS_COUNT),
+                                    OPT_FOCUS_FRAMES, OPT_FOCUS_COUNT),
                          "on weft focus plan, which is for all classes and makes no index");
         break;
     case FOCUS_INGEST:
         option_warn_idle(o,
                          OPTION_IDS(OPT_FOCUS_EXPENSIVE, OPT_FOCUS_CLASS, OPT_FOCUS_RECALL, OPT_FOCUS_PRECISION,
                                     OPT_FOCUS_CONFIDENCE, OPT_FOCUS_LABELS, OPT_FOCUS_LIMIT, OPT_FOCUS_TIME,
-                                    OPT_FOCUS_COUNT),
+                                    OPT_FOCUS_FRAMES, OPT_FOCUS_COUNT),
                          "on weft focus ingest: it is for weft focus query");
         break;
     default:

@@ -404,13 +404,16 @@ weft_status focus_query_run(focus_query *q, int64_t indexed_class)
 {
     const focus_index *index = q->asker->index;
     WEFT_CHECK(index->items > 0, WEFT_ERR_DATA, "%s: holds no items: add some with weft focus ingest", q->asker->path);
-    WEFT_TRY(focus_units_make(index, &q->units));
+    WEFT_TRY(focus_units_make(index, q->span, &q->units));
+    WEFT_CHECK(q->units.count > 0, WEFT_ERR_USAGE,
+               "%s: holds nothing of the frames that " FLAG_FOCUS_FRAMES " names: it has frames 0-%lld", q->asker->path,
+               (long long)q->units.frames - 1);
     q->labels = smaller(q->labels, units_of(q));
     q->start = clock_seconds();
     WEFT_TRY(WEFT_NEW(&q->code, units_of(q), WEFT_MEM_FOCUS));
     WEFT_TRY(WEFT_NEW(&q->found, units_of(q), WEFT_MEM_FOCUS));
     WEFT_TRY(focus_units_score(&q->units, index, indexed_class, q->code));
-    if (q->units.item != NULL && q->limit == 0) {
+    if (q->units.all == index->items && q->units.item != NULL && q->limit == 0) {
         WEFT_TRY(
             focus_units_stride(q->asker->origin, index->items, index->tracks, q->recall, &q->stride, &q->stride_runs));
     }
@@ -433,7 +436,7 @@ static void print_item(FILE *out, const focus_query *q, int64_t unit)
     const int64_t item = focus_unit_item(&q->units, unit);
     const char *name = focus_index_name(q->asker->index, item);
     if (q->units.item != NULL) {
-        fprintf(out, "%lld,", (long long)unit);
+        fprintf(out, "%lld,", (long long)q->units.track[unit]);
     }
     if (name != NULL) {
         table_print_text(out, name, TABLE_CSV);

@@ -30,6 +30,7 @@ typedef struct focus_query {
     int64_t labels, limit;
     double seconds; /* after which the network is asked no more; 0: no such limit */
     uint64_t seed;
+    focus_span span; /* items of other frames do not count */
     /* ---- of focus_query_run ---- */
     focus_units units;  /* what is counted: items or tracks; "items" below */
     uint16_t *code;     /* [items] scores of the class */
@@ -50,7 +51,8 @@ typedef struct focus_query {
     double estimate, least, most; /* items of the class in the index, and the interval of their number */
 } focus_query;
 
-/* indexed_class: of the index. On rank 0, while the others are in focus_asker_serve. */
+/* indexed_class: of the index. On rank 0, while the others are in focus_asker_serve. WEFT_ERR_DATA: the index is empty;
+ * WEFT_ERR_USAGE: it holds nothing of the span. */
 weft_status focus_query_run(focus_query *q, int64_t indexed_class);
 /* The answers as CSV: item, score and whether it was verified; of tracks their number, the box that is asked about,
  * first and last frame, and how many boxes they have, too. title: heading of the items. */

@@ -226,47 +226,81 @@ static void test_origins_are_read_as_written(void **state)
     }
 }
 
-/* A track is asked about by the item with the highest score of any class, and has the mean of its items' scores. */
+/* Items of a track in the span, and whatever is said of them. */
+static void check_track(const focus_units *units, int64_t unit, int64_t items, uint16_t code)
+{
+    double best = -99.0, sum = 0.0;
+    int64_t item = -1, first = -1, last = -1, count = 0;
+    for (int64_t i = 0; i < items; ++i) {
+        const item_origin origin = origin_of(i);
+        if (origin.track != units->track[unit] || origin.frame < units->span.first || origin.frame > units->span.last) {
+            continue;
+        }
+        const double most = fmax(odds_of(i, 0), fmax(odds_of(i, 1), odds_of(i, 2)));
+        item = most > best ? i : item;
+        best = fmax(best, most);
+        first = first < 0 ? i : first;
+        last = i;
+        sum += odds_of(i, 1);
+        ++count;
+    }
+    assert_int_equal(focus_unit_item(units, unit), item);
+    assert_int_equal(units->first[unit], first);
+    assert_int_equal(units->last[unit], last);
+    assert_int_equal(units->items[unit], count);
+    ASSERT_NEAR(focus_log_odds(code), sum / (double)count, 0.0011);
+}
+
+/* A track is asked about by the item with the highest score of any class, and has the mean of its items' scores; items
+ * of other frames do not count. */
 static void test_tracks_are_counted_once(void **state)
 {
     (void)state;
+    static const struct {
+        focus_span span;
+        int64_t units, all;
+    } cases[] = {{{0, INT64_MAX}, 3, 600}, {{20, 31}, 3, 24}, {{1, 3}, 2, 6}, {{299, 400}, 2, 2}, {{300, 301}, 0, 0}};
     const int64_t items = 600;
     focus_index index;
     focus_units units;
     uint16_t code[3];
     make_of(items, 3, 3, true, true);
     ASSERT_OK(focus_index_open(path, &index));
-    ASSERT_OK(focus_units_make(&index, &units));
-    ASSERT_OK(focus_units_score(&units, &index, 1, code));
-    assert_int_equal(units.count, 3);
-    for (int64_t track = 0; track < 3; ++track) {
-        double best = -99.0, sum = 0.0;
-        int64_t item = -1, first = -1, last = -1, count = 0;
-        for (int64_t i = 0; i < items; ++i) {
-            if (origin_of(i).track != track) {
-                continue;
-            }
-            const double most = fmax(odds_of(i, 0), fmax(odds_of(i, 1), odds_of(i, 2)));
-            item = most > best ? i : item;
-            best = fmax(best, most);
-            first = first < 0 ? i : first;
-            last = i;
-            sum += odds_of(i, 1);
-            ++count;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        ASSERT_OK(focus_units_make(&index, cases[i].span, &units));
+        ASSERT_OK(focus_units_score(&units, &index, 1, code));
+        assert_int_equal(units.count, cases[i].units);
+        assert_int_equal(units.all, cases[i].all);
+        assert_int_equal(units.frames, 300);
+        for (int64_t unit = 0; unit < units.count; ++unit) {
+            assert_true(unit == 0 || units.track[unit] > units.track[unit - 1]);
+            check_track(&units, unit, items, code[unit]);
         }
-        assert_int_equal(focus_unit_item(&units, track), item);
-        assert_int_equal(units.first[track], first);
-        assert_int_equal(units.last[track], last);
-        assert_int_equal(units.items[track], count);
-        ASSERT_NEAR(focus_log_odds(code[track]), sum / (double)count, 0.0011);
+        focus_units_free(&units);
     }
-    focus_units_free(&units);
     focus_index_close(&index);
+}
+
+static void test_items_of_a_span(void **state)
+{
+    (void)state;
+    focus_index index;
+    focus_units units;
+    uint16_t code[50];
     make(50, 3, 3, true);
     ASSERT_OK(focus_index_open(path, &index));
-    ASSERT_OK(focus_units_make(&index, &units));
+    ASSERT_OK(focus_units_make(&index, FOCUS_ALL_FRAMES, &units));
     assert_int_equal(units.count, 50);
     assert_int_equal(focus_unit_item(&units, 31), 31);
+    focus_units_free(&units);
+    ASSERT_OK(focus_units_make(&index, (focus_span){.first = 40, .last = 99}, &units));
+    ASSERT_OK(focus_units_score(&units, &index, 1, code));
+    assert_int_equal(units.count, 10);
+    assert_int_equal(focus_unit_item(&units, 3), 43);
+    assert_int_equal(code[3], focus_index_code(&index, 43, 1));
+    focus_units_free(&units);
+    ASSERT_OK(focus_units_make(&index, (focus_span){.first = 50, .last = 50}, &units));
+    assert_int_equal(units.count, 0);
     focus_units_free(&units);
     focus_index_close(&index);
 }
@@ -425,6 +459,7 @@ int main(void)
         cmocka_unit_test_teardown(test_items_and_answers_are_appended, clean),
         cmocka_unit_test_teardown(test_origins_are_read_as_written, clean),
         cmocka_unit_test_teardown(test_tracks_are_counted_once, clean),
+cmocka_unit_test_teardown(test_items_of_a_span, clean),
         cmocka_unit_test_teardown(test_every_cut_leaves_the_closed_blocks, clean),
         cmocka_unit_test_teardown(test_every_changed_byte_is_found, clean),
         cmocka_unit_test_teardown(test_other_files_are_refused_in_words, clean),
