@@ -33,19 +33,21 @@ static void repair(uint8_t *data, size_t size)
     }
 }
 
-/* Sum over what a query counts; every unit has an item of its own. */
-static uint64_t digest_units(const focus_index *index)
+/* Sum over what a query of these frames counts; every unit has an item of its own among them. */
+static uint64_t digest_units(const focus_index *index, focus_span span)
 {
     focus_units units;
     uint64_t sum = 0;
     uint16_t *code = malloc(((size_t)index->items + 1) * sizeof *code);
-    if (code == NULL || focus_units_make(index, &units) != WEFT_OK || units.count > index->items ||
+    if (code == NULL || focus_units_make(index, span, &units) != WEFT_OK || units.count > index->items ||
         focus_units_score(&units, index, 0, code) != WEFT_OK) {
         abort();
     }
     for (int64_t u = 0; u < units.count; ++u) {
         const int64_t item = focus_unit_item(&units, u);
-        if (units.item != NULL && focus_index_origin(index, item).track != u) {
+        const item_origin origin = focus_index_origin(index, item);
+        const int64_t frame = units.item != NULL ? (int64_t)origin.frame : item;
+        if (frame < span.first || frame > span.last || (units.item != NULL && origin.track != units.track[u])) {
             abort();
         }
         sum = 31 * sum + code[u] + (uint64_t)item;
@@ -66,7 +68,8 @@ static uint64_t digest(const focus_index *index)
         sum += name != NULL ? strlen(name) : 0;
         sum = 31 * sum + origin.sum + origin.frame + origin.track + origin.left + origin.top + origin.width;
     }
-    return 31 * sum + digest_units(index);
+    const focus_span some = {.first = index->items / 4, .last = index->items / 2};
+    return 31 * (31 * sum + digest_units(index, FOCUS_ALL_FRAMES)) + digest_units(index, some);
 }
 
 static weft_status read_all(const char *path, uint64_t *sum)

@@ -459,7 +459,7 @@ int main(void)
         cmocka_unit_test_teardown(test_items_and_answers_are_appended, clean),
         cmocka_unit_test_teardown(test_origins_are_read_as_written, clean),
         cmocka_unit_test_teardown(test_tracks_are_counted_once, clean),
-cmocka_unit_test_teardown(test_items_of_a_span, clean),
+        cmocka_unit_test_teardown(test_items_of_a_span, clean),
         cmocka_unit_test_teardown(test_every_cut_leaves_the_closed_blocks, clean),
         cmocka_unit_test_teardown(test_every_changed_byte_is_found, clean),
         cmocka_unit_test_teardown(test_other_files_are_refused_in_words, clean),
