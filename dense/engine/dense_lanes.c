@@ -73,7 +73,8 @@ static int add_size(int64_t images, int64_t *size, int sizes)
     return sizes;
 }
 
-int dense_cut_sizes(dense_cut cut, const dense_config *config, int64_t *images)
+/* Returns the number of sizes of pieces that batches come in. [out] images: [config->sizes + 1] */
+static int sizes_of(dense_cut cut, const dense_config *config, int64_t *images)
 {
     int sizes = add_size(cut.images, images, 0);
     for (int i = 0; i < config->sizes; ++i) {
@@ -105,8 +106,7 @@ weft_status dense_lanes_create(const dense_model *model, dense_cut cut, dense_la
     lanes->whole = model;
     lanes->cut = cut;
     lanes->config = model->config;
-    lanes->config.norm = NORM_BATCH_LOCAL; /* running statistics serve, and no rank is asked */
-    lanes->config.sizes = dense_cut_sizes(cut, &model->config, lanes->images);
+    lanes->config.sizes = sizes_of(cut, &model->config, lanes->images);
     lanes->config.images = lanes->images;
     return create_all(lanes);
 }

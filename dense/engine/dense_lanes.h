@@ -29,12 +29,10 @@ typedef struct dense_cut {
 
 /*
  * Evaluations on the host by several threads are cut where a piece has more values than the network has weights: each
- * lane packs the weights for itself. hal: NULL where no backend is known, which cuts nothing.
+ * lane packs the weights for itself. Some ranks may cut and others not. hal: NULL where no backend is known, which cuts
+ * nothing.
  */
 dense_cut dense_cut_of(const weft_hal *hal, const dense_config *config, const unit_list *list);
-/* Returns the sizes of pieces that batches of config->images come in, at most config->sizes + 1.
- * [out] images: [config->sizes + 1] */
-int dense_cut_sizes(dense_cut cut, const dense_config *config, int64_t *images);
 
 /* model: with parameters, and without values or prepared units of its own; it must outlive the lanes.
  * [out] lanes: for dense_lanes_destroy, also after a failure. Local. */

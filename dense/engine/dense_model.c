@@ -283,7 +283,7 @@ static weft_status create_unit(dense_model *model, int index)
     case UNIT_GROUPNORM:
         return dense_group_norm_create(&model->unit[index].group_norm, dense_most_images(&model->config));
     case UNIT_NORM:
-        return norm_create(&model->unit[index].norm, model->comm,
+        return norm_create(&model->unit[index].norm, model->config.training ? model->comm : NULL,
                            dense_most_images(&model->config) * net_pixels(model->list.size[u->x]));
     default:
         return WEFT_OK;
@@ -456,7 +456,7 @@ weft_status dense_model_create_lane(const dense_model *whole, weft_hal *hal, con
     dense_cut cut;
     *model = (dense_model){.comm = whole->comm, .hal = hal, .config = *config, .dtype = whole->dtype};
     WEFT_TRY(create(model, &cut));
-    assert(cut.lanes == 0);
+    assert(cut.lanes == 0 && !config->training);
     WEFT_TRY(declare_parameters(model));
     param_store_borrow(&model->params, &whole->params);
     return create_units(model);

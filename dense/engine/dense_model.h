@@ -25,7 +25,7 @@
 
 struct dense_config {
     const network *net;    /* after net_fit; must outlive the model */
-    norm_kind norm;        /* NORM_BATCH or NORM_BATCH_LOCAL */
+    norm_kind norm;        /* NORM_BATCH or NORM_BATCH_LOCAL, of training passes */
     const int64_t *images; /* [sizes] the numbers of images that this rank's batches have, 0 need not be named */
     int sizes;
     bool training; /* backward passes happen too */
@@ -86,8 +86,8 @@ weft_status dense_model_outline(weft_hal *hal, weft_dtype dtype, const dense_con
 /* Collective. Free with dense_model_destroy, also after a failure. */
 weft_status dense_model_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, const dense_config *config,
                                dense_model *model);
-/* A model for evaluations that reads the parameters of `whole`, which must outlive it, and works by itself: hal: opened
- * for one thread; config: of its batches, with NORM_BATCH_LOCAL. Free likewise. Local. */
+/* A model that reads the parameters of `whole`, which must outlive it, and works by itself. hal: opened for one thread;
+ * config: of evaluations. Free likewise. Local. */
 weft_status dense_model_create_lane(const dense_model *whole, weft_hal *hal, const dense_config *config,
                                     dense_model *model);
 void dense_model_destroy(dense_model *model);

@@ -43,7 +43,7 @@ static bool is_batch(const train_norm *norm)
 /* Whether statistics are summed over ranks. */
 static bool is_summed(const train_norm *norm)
 {
-    return norm->kind == NORM_BATCH && comm_size(norm->comm) > 1;
+    return norm->kind == NORM_BATCH && norm->comm != NULL && comm_size(norm->comm) > 1;
 }
 
 weft_status norm_declare_state(train_norm *norm)

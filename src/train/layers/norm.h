@@ -63,7 +63,8 @@ typedef struct train_norm {
 /* Declare gamma and beta of a layer (train/param.h), before commit; norm_declare_state after all trained blocks. */
 weft_status norm_declare(train_norm *norm, param_store *params, const norm_layer *layer);
 weft_status norm_declare_state(train_norm *norm);
-/* Allocate for at most this many rows of this rank; a batch has all of them until norm_set_rows. Collective. */
+/* Allocate for at most this many rows of this rank; a batch has all of them until norm_set_rows. Collective. comm NULL:
+ * for evaluations alone, which ask no other rank; local. */
 weft_status norm_create(train_norm *norm, weft_comm *comm, int64_t rows);
 /* The batches that follow have `rows` rows on this rank, 0 or more, and all_rows on all ranks together. Local. */
 void norm_set_rows(train_norm *norm, int64_t rows, int64_t all_rows);

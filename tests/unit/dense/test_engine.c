@@ -724,6 +724,32 @@ static void check_lanes(const bench_case *c, const char *backend, bool cut, doub
     compare(c->what, logits[0], logits[1], MOST_IMAGES * CLASSES, tolerance);
 }
 
+/* Ranks of 3 and 4 images: the first takes its batch whole, the second in lanes. */
+static weft_status evaluate_rank(weft_comm *comm, void *argument)
+{
+    bench b;
+    double *logits = argument, sum = 0.0;
+    const int64_t first = 3 * comm_rank(comm), images = comm_size(comm) > 1 ? 3 + comm_rank(comm) : 7;
+    const bench_how how = {.threads = comm_size(comm)};
+    weft_status status = bench_open_with(&b, comm, "ref", &networks[1], images, &how);
+    status = status == WEFT_OK && (b.model.lanes != NULL) != (comm_rank(comm) == 1)
+                 ? weft_fail(WEFT_ERR_INTERNAL, "rank %d: lanes or none", comm_rank(comm))
+                 : status;
+    status = status == WEFT_OK ? bench_fill(&b, first, images, 7) : status;
+    status = status == WEFT_OK ? forward(&b, false, logits + first * CLASSES, &sum) : status;
+    bench_close(&b);
+    return status;
+}
+
+static void test_lanes_of_some_ranks(void **state)
+{
+    (void)state;
+    double one[7 * CLASSES], two[7 * CLASSES];
+    ASSERT_OK(comm_thread_run(1, evaluate_rank, one));
+    ASSERT_OK(comm_thread_run(2, evaluate_rank, two));
+    compare("ranks with lanes and without", one, two, 7 * CLASSES, 1e-14);
+}
+
 static void test_lanes(void **state)
 {
     (void)state;
@@ -783,6 +809,7 @@ int main(void)
         cmocka_unit_test(test_networks_of_the_zoo_tell_their_rows),
         cmocka_unit_test(test_scratch_is_foretold),
         cmocka_unit_test(test_lanes),
+        cmocka_unit_test(test_lanes_of_some_ranks),
         cmocka_unit_test(test_first_weights),
     };
     return cmocka_run_group_tests(tests, open_self, close_self);
