@@ -159,6 +159,7 @@ static weft_status run_query(focus_work *w, const weft_options *o)
     const char *class = option_text(o, OPT_FOCUS_CLASS);
     int64_t indexed = 0;
     *q = (focus_query){.asker = a,
+                       .span = q->span,
                        .recall = option_real(o, OPT_FOCUS_RECALL),
                        .precision = option_real(o, OPT_FOCUS_PRECISION),
                        .delta = 1.0 - option_real(o, OPT_FOCUS_CONFIDENCE),
@@ -166,7 +167,6 @@ static weft_status run_query(focus_work *w, const weft_options *o)
                        .limit = option_int(o, OPT_FOCUS_LIMIT),
                        .seconds = option_real(o, OPT_FOCUS_TIME),
                        .seed = (uint64_t)option_int(o, OPT_FOCUS_SEED)};
-    WEFT_TRY(span_of(o, &q->span));
     focus_network_hash(a->network, a->hash);
     const focus_head *head = &a->index->head;
     WEFT_TRY(focus_network_class(&m->classes, m->outputs, m->path, class, &q->asked_class));
@@ -183,9 +183,9 @@ static weft_status run_query(focus_work *w, const weft_options *o)
     return WEFT_OK;
 }
 
-static weft_status check_options(const weft_options *o)
+/* [out] span: that of the options. */
+static weft_status check_options(const weft_options *o, focus_span *span)
 {
-    focus_span span;
     const bool limit = option_int(o, OPT_FOCUS_LIMIT) > 0;
     WEFT_CHECK(option_text(o, OPT_FOCUS_INDEX)[0] != '\0', WEFT_ERR_USAGE,
                FLAG_FOCUS_INDEX " is missing: name the index");
@@ -193,7 +193,7 @@ static weft_status check_options(const weft_options *o)
                FLAG_FOCUS_CLASS " is missing: name the class to look for");
     WEFT_CHECK(option_text(o, OPT_FOCUS_EXPENSIVE)[0] != '\0', WEFT_ERR_USAGE,
                FLAG_FOCUS_EXPENSIVE " is missing: name the trained network whose answers count");
-    WEFT_TRY(span_of(o, &span));
+    WEFT_TRY(span_of(o, span));
     return limit && option_flag(o, OPT_FOCUS_COUNT)
                ? option_contradict(o, OPT_FOCUS_LIMIT, OPT_FOCUS_COUNT, "a count is of all items")
                : WEFT_OK;
@@ -203,7 +203,7 @@ static weft_status query(model_job *job, focus_work *w)
 {
     const weft_options *o = job->asked;
     focus_asker *a = &w->asker;
-    WEFT_TRY(check_options(o));
+    WEFT_TRY(check_options(o, &w->query.span));
     *a = (focus_asker){.network = &job->predictor, .path = option_text(o, OPT_FOCUS_INDEX), .index = &w->index};
     WEFT_TRY(focus_asker_open(a, job->context.comm));
     WEFT_TRY(predictor_open_model(&job->context, o, option_text(o, OPT_FOCUS_EXPENSIVE), 1, &job->predictor));
