@@ -84,6 +84,12 @@ for seconds in 0.5 1.2; do
     [ "$(facts killed)" = "$(facts one)" ] || fail "a search that was killed after $seconds s ends otherwise: $(diff <(facts one) <(facts killed))"
     rm -rf killed
 done
+cp -r one unwritten
+sed -i '$d' unwritten/trials.jsonl # the end of the trial that is complete
+find unwritten -name weights.npz -delete
+ok "$weft" tune "${how[@]}" --run-dir unwritten --resume
+[ "$(facts unwritten)" = "$(facts one)" ] || fail "a search that was killed before its last weights ends otherwise: $(diff <(facts one) <(facts unwritten))"
+cmp {one,unwritten}/"trial-$(printf %04d "$best")/weights.npz" || fail "a trial that was killed with its last score has no weights"
 "$weft" tune "${how[@]}" --run-dir asked >out 2>err &
 job=$!
 for _ in $(seq 200); do
@@ -242,6 +248,14 @@ for seconds in 0.4 0.8; do
     cmp born/lineage.csv other/lineage.csv && [ "$(facts born)" = "$(facts other)" ] || fail "a population that was killed goes on otherwise: $(diff <(facts born) <(facts other))"
     rm -rf other
 done
+# A trial says its score before it writes its checkpoint: the journal may tell of more than there is to go on from.
+mkdir lost
+sed '/"resume"/,$d' born/trials.jsonl >lost/trials.jsonl
+ok "$weft" tune "${population[@]}" --run-dir lost --resume
+cmp born/lineage.csv lost/lineage.csv && [ "$(facts born)" = "$(facts lost)" ] || fail "a population whose checkpoints were lost goes on otherwise: $(diff <(facts born) <(facts lost))"
+rm -rf lost/*
+sed '/"source"/q' born/trials.jsonl >lost/trials.jsonl
+refused 65 "has no checkpoint of epoch 2 or later, where trial" "$weft" tune "${population[@]}" --run-dir lost --resume
 refused 2 "space" "$weft" tune "${population[@]/%6/8}" --run-dir twins --resume
 refused 2 "exchanges no weights" "$weft" tune "${how[@]}" --interval 2 --run-dir no
 refused 2 "hidden cannot change there" "$weft" tune "${how[@]}" --scheduler pbt --run-dir no

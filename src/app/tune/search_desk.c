@@ -291,17 +291,32 @@ static desk_order order_of(const search_desk *d, int trial, int64_t from, int64_
         .trial = trial, .from = epochs_of(d, from), .until = epochs_of(d, until), .seed = d->trial[trial].seed};
 }
 
-/* A trial that ran when the journal ended goes on first. [out] found: there is one, and order is its order. */
-static weft_status find_running(search_desk *d, desk_order *order, bool *found)
+/* Whether something of a trial is missing that the journal tells of: a part that a killed search had not ended, weights
+ * of a trained trial that were not written, the checkpoint of one that pauses, which others of a population may go on
+ * from. [out] order: the part that brings it. */
+static weft_status find_missing(const search_desk *d, int trial, desk_order *order, bool *found)
+{
+    const sched_trial *t = sched_trial_at(d->sched, trial);
+    const bool runs = t->state == SCHED_RUNNING;
+    *found = runs || (t->state == SCHED_COMPLETED && d->trial[trial].unended);
+    if (desk_is_population(d) && (*found || t->state == SCHED_PAUSED)) {
+        int64_t epoch;
+        WEFT_TRY(population_epoch(d, trial, &epoch));
+        *found = *found || (epoch < epochs_of(d, t->resource) && isfinite(t->value));
+    }
+    *order = order_of(d, trial, t->resource, runs ? t->until : t->resource);
+    return WEFT_OK;
+}
+
+/* Trials of a journal that was read again go on first. [out] found: there is one, and order is its order. */
+static weft_status find_known(search_desk *d, desk_order *order, bool *found)
 {
     *found = false;
     for (; d->again < d->known && !*found; ++d->again) {
-        const sched_trial *t = sched_trial_at(d->sched, d->again);
-        if (t->state == SCHED_RUNNING && d->trial[d->again].ends) {
+        if (sched_trial_at(d->sched, d->again)->state == SCHED_RUNNING && d->trial[d->again].ends) {
             WEFT_TRY(cancel(d, d->again));
-        } else if (t->state == SCHED_RUNNING) {
-            *order = order_of(d, d->again, t->resource, t->until);
-            *found = true;
+        } else {
+            WEFT_TRY(find_missing(d, d->again, order, found));
         }
     }
     return WEFT_OK;
@@ -429,7 +444,7 @@ weft_status desk_next(search_desk *d, desk_order *order)
 {
     *order = (desk_order){.waits = true};
     WEFT_TRY(hear_user(d));
-    WEFT_TRY(d->holds ? WEFT_OK : find_running(d, &d->held, &d->holds));
+    WEFT_TRY(d->holds ? WEFT_OK : find_known(d, &d->held, &d->holds));
     if (!d->holds && (!desk_is_population(d) || are_written(d))) {
         WEFT_TRY(decide(d, &d->held));
         d->holds = !d->held.over && !d->held.waits;

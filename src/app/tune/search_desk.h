@@ -33,6 +33,7 @@ typedef struct desk_trial {
     double seconds, rank_seconds;    /* of training, over all its parts; the latter times their ranks */
     double at_best[OBJECTIVES_MOST]; /* [objectives] where the first one was best; NaN: no report yet */
     bool ends;                       /* the user has said so */
+    bool unended;                    /* of a journal that was read again, which does not say that its last part ended */
     bool busy;                       /* ranks have it: from its order until desk_end, when its checkpoint is written */
     char failed[DESK_WORDS];         /* why it does not train on; "": nothing failed */
 } desk_trial;
@@ -97,7 +98,7 @@ typedef struct search_desk {
     desk_order held;                   /* for a trial whose ranks still write the checkpoint that it goes on from */
     bool holds;
     int known;            /* trials of a journal that was read again */
-    int again;            /* of those, trials below this were looked at for those that ran when it ended */
+    int again;            /* of those, trials below this were looked at for what a killed search left undone */
     int64_t cancel_bytes; /* of the file `cancel` that were read */
     int objectives;
     uint32_t lower; /* see desk_news */

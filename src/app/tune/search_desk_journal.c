@@ -51,12 +51,25 @@ static weft_status read_values(search_desk *d, const journal_line *line)
     return status == WEFT_OK && outside ? read_settings(d, line) : status;
 }
 
+static weft_status resume_again(search_desk *d, const journal_line *line)
+{
+    int64_t trial = -1, source = -1;
+    WEFT_TRY(json_get_int(line->where, line->object, "trial", 0, d->trials - 1, &trial));
+    d->trial[trial].unended = true;
+    if (json_find(line->object, "source") == NULL) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(json_get_int(line->where, line->object, "source", 0, d->trials - 1, &source));
+    return population_explore(d, (int)trial, (int)source);
+}
+
 static weft_status end_again(search_desk *d, const journal_line *line)
 {
     int64_t trial = 0;
     const char *failed = "";
     WEFT_TRY(json_get_int(line->where, line->object, "trial", 0, d->trials - 1, &trial));
     const double seconds = json_number(line->object, "seconds");
+    d->trial[trial].unended = false;
     d->trial[trial].seconds += seconds;
     d->trial[trial].rank_seconds += seconds * json_number(line->object, "ranks");
     if (json_find(line->object, "failed") != NULL) {
@@ -112,13 +125,11 @@ static weft_status visit(void *self, const journal_line *line)
     WEFT_CHECK(known, WEFT_ERR_DATA, "%s: there is no event '%.32s'", line->where, line->event);
     if (strcmp(line->event, "start") == 0) {
         WEFT_TRY(read_values(d, line));
+        d->trial[d->trials - 1].unended = true;
         return desk_is_population(d) ? population_explore(d, d->trials - 1, -1) : WEFT_OK;
     }
-    if (strcmp(line->event, "resume") == 0 && json_find(line->object, "source") != NULL) {
-        int64_t source = -1;
-        WEFT_TRY(json_get_int(line->where, line->object, "trial", 0, d->trials - 1, &trial));
-        WEFT_TRY(json_get_int(line->where, line->object, "source", 0, d->trials - 1, &source));
-        return population_explore(d, (int)trial, (int)source);
+    if (strcmp(line->event, "resume") == 0) {
+        return resume_again(d, line);
     }
     if (strcmp(line->event, "report") == 0) {
         return report_again(d, line);

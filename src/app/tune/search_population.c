@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/grow.h"
+#include "train/checkpoint/checkpoint.h"
 #include "tune/space/space_rules.h"
 
 enum { FOLDERS_DEEP = 4 };
@@ -85,6 +86,37 @@ weft_status population_exchange(search_desk *d)
     for (; d->moved < count; ++d->moved) {
         WEFT_TRY(copy_checkpoint(d->folder, exploit[d->moved].source, exploit[d->moved].trial));
     }
+    return WEFT_OK;
+}
+
+static const desk_descent *last_descent(const search_desk *d, int trial)
+{
+    const desk_descent *last = NULL;
+    for (int i = 0; i < d->descents; ++i) {
+        last = d->descent[i].trial == trial ? &d->descent[i] : last;
+    }
+    return last;
+}
+
+weft_status population_epoch(const search_desk *d, int trial, int64_t *epoch)
+{
+    char path[FILE_PATH_MAX];
+    checkpoint *kept = NULL;
+    const desk_descent *last = last_descent(d, trial);
+    const int64_t begins = last != NULL ? last->resource * d->unit : 0;
+    WEFT_TRY(desk_trial_path(d->folder, trial, "ckpt", path));
+    const weft_status status = file_exists(path) ? checkpoint_open(path, &kept) : WEFT_ERR_NOINPUT;
+    if (status != WEFT_OK && status != WEFT_ERR_NOINPUT && status != WEFT_ERR_DATA) {
+        return status;
+    }
+    weft_error_clear();
+    *epoch = kept != NULL ? checkpoint_progress(kept)->epoch : 0;
+    checkpoint_close(kept);
+    WEFT_CHECK(*epoch >= begins, WEFT_ERR_DATA,
+               "%s: has no checkpoint of epoch %" PRId64
+               " or later, where trial %d went on from the weights of trial %d: "
+               "the search cannot go on without it; begin it anew with another --run-dir",
+               path, begins, trial, last->source);
     return WEFT_OK;
 }
 
