@@ -117,6 +117,17 @@ weft_status focus_units_score(const focus_units *units, const focus_index *index
     return WEFT_OK;
 }
 
+/* Adds those of items [first, end) that no item of this stride showed before. */
+static int64_t count_new(const item_origin *origin, int64_t first, int64_t end, int64_t stride, int32_t *seen)
+{
+    int64_t tracks = 0;
+    for (int64_t i = first; i < end; ++i) {
+        tracks += seen[origin[i].track] != stride;
+        seen[origin[i].track] = (int32_t)stride;
+    }
+    return tracks;
+}
+
 int64_t focus_units_of_stride(const item_origin *origin, int64_t items, int64_t stride, int32_t *seen, int64_t *runs)
 {
     int64_t tracks = 0;
@@ -124,8 +135,42 @@ int64_t focus_units_of_stride(const item_origin *origin, int64_t items, int64_t 
     for (int64_t i = 0; i < items; ++i) {
         if (origin[i].frame % stride == 0) {
             *runs += 1;
-            tracks += seen[origin[i].track] != stride;
-            seen[origin[i].track] = (int32_t)stride;
+            tracks += count_new(origin, i, i + 1, stride, seen);
+        }
+    }
+    return tracks;
+}
+
+/* Items of one frame that follow each other: there are far fewer of them than items, and each stride looks at all. */
+typedef struct frame_runs {
+    int64_t *first;            /* [count + 1] items where they begin */
+    int64_t count, last, most; /* last: number of the last frame; most: items of one run */
+} frame_runs;
+
+static weft_status find_runs(const item_origin *origin, int64_t items, frame_runs *runs)
+{
+    *runs = (frame_runs){.first = NULL};
+    WEFT_TRY(WEFT_NEW(&runs->first, items + 1, WEFT_MEM_FOCUS));
+    for (int64_t i = 0; i < items; ++i) {
+        if (i == 0 || origin[i].frame != origin[i - 1].frame) {
+            runs->first[runs->count++] = i;
+        }
+        runs->last = larger(runs->last, origin[i].frame);
+        runs->most = larger(runs->most, i + 1 - runs->first[runs->count - 1]);
+    }
+    runs->first[runs->count] = items;
+    return WEFT_OK;
+}
+/* As focus_units_of_stride. */
+static int64_t look(const item_origin *origin, const frame_runs *runs, int64_t stride, int32_t *seen, int64_t *boxes)
+{
+    int64_t tracks = 0;
+    *boxes = 0;
+    for (int64_t k = 0; k < runs->count; ++k) {
+        const int64_t first = runs->first[k], end = runs->first[k + 1];
+        if (origin[first].frame % stride == 0) {
+            *boxes += end - first;
+            tracks += count_new(origin, first, end, stride, seen);
         }
     }
     return tracks;
@@ -135,15 +180,23 @@ weft_status focus_units_stride(const item_origin *origin, int64_t items, int64_t
                                int64_t *runs)
 {
     int32_t *seen = NULL;
-    int64_t boxes = items;
-    WEFT_TRY(WEFT_NEW_ZERO(&seen, tracks, WEFT_MEM_FOCUS));
+    int64_t boxes = 0;
+    frame_runs frames;
     *stride = 1;
     *runs = items;
-    while (*stride < FOCUS_STRIDE_MOST &&
-           (double)focus_units_of_stride(origin, items, *stride + 1, seen, &boxes) >= share * (double)tracks) {
-        *stride += 1;
-        *runs = boxes;
+    weft_status status = find_runs(origin, items, &frames);
+    status = status == WEFT_OK ? WEFT_NEW_ZERO(&seen, tracks, WEFT_MEM_FOCUS) : status;
+    const double wanted = share * (double)tracks;
+    for (int64_t s = 2; status == WEFT_OK && s <= FOCUS_STRIDE_MOST; ++s) {
+        const int64_t most = (frames.last / s + 1) * frames.most;
+        if ((double)most < wanted) {
+            break; /* so few frames do not have as many boxes */
+        }
+        if ((double)look(origin, &frames, s, seen, &boxes) >= wanted && boxes <= *runs) {
+            *stride = s;
+            *runs = boxes;
+        }
     }
-    weft_free(seen);
-    return WEFT_OK;
+    WEFT_FREE_ALL(seen, frames.first);
+    return status;
 }

@@ -55,8 +55,9 @@ weft_status focus_units_score(const focus_units *units, const focus_index *index
 /* Returns the tracks that have a box in one of those frames. [in, out] seen: [tracks], zeros, and then what earlier
  * calls with other strides left. [out] runs: boxes of those frames. */
 int64_t focus_units_of_stride(const item_origin *origin, int64_t items, int64_t stride, int32_t *seen, int64_t *runs);
-/* [out] stride: the largest up to FOCUS_STRIDE_MOST that comes upon at least this share of all tracks, as every smaller
- * one does; 1: every frame has to be looked at. runs: boxes of those frames. WEFT_ERR_RESOURCE. */
+/* [out] stride: of those up to FOCUS_STRIDE_MOST that come upon at least this share of all tracks, the one with the
+ * fewest boxes in its frames, the largest of equal ones; 1: every frame has to be looked at. runs: these boxes. A
+ * stride may come upon more tracks than a smaller one. WEFT_ERR_RESOURCE. */
 enum { FOCUS_STRIDE_MOST = 1024 };
 weft_status focus_units_stride(const item_origin *origin, int64_t items, int64_t tracks, double share, int64_t *stride,
                                int64_t *runs);

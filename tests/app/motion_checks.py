@@ -124,9 +124,9 @@ def check_stride(path, index, share):
     def seen(stride):
         return [item for item in items if item[1] % stride == 0]
 
-    stride = 1
-    while stride < 1024 and len({item[2] for item in seen(stride + 1)}) >= float(share) * len(tracks):
-        stride += 1
+    # A stride may show more tracks than a smaller one does.
+    shows = [s for s in range(1, 1025) if len({item[2] for item in seen(s)}) >= float(share) * len(tracks)]
+    stride = min(shows, key=lambda s: (len(seen(s)), -s))
     assert stride > 1
     with open(path, encoding="utf-8") as stream:
         log = stream.read()

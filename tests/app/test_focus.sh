@@ -68,10 +68,24 @@ refused 2 "the first and the last, such as" focus "${some[@]}" 20-10
 cp fresh.idx timed.idx
 timed=(query --data $data --index timed.idx --expensive large --class 1)
 ok "$weft" focus "${timed[@]}" --labels 500 --time 0.000001 --batch-size 32 --threads 1 --pin off
-grep -q "before the sample of --labels was labelled" err && [ "$(wc -l <out)" -eq 1 ] || fail "--time: $(cat out err)"
+grep -q "before the sample of --labels was labelled" err && grep -q "ran on 64 of 2400 items" err || fail "--time: $(cat out err)"
 grep -q "thresholds" err && fail "thresholds without a sample: $(cat err)"
+check answers out large-answers 1 0 1
 ok focus "${timed[@]}" --labels 500 --time 0.000001 --count
-grep -q "^1,0,0,2400," out || fail "--time --count: $(cat out)"
+grep -Eq "^1,([0-9]+),\1,2400," out || fail "--time --count: $(cat out)"
+for turns in $(seq 100); do # a query that goes on a round at a time ends as one of no limit
+    ok "$weft" focus "${timed[@]}" --labels 500 --time 0.000001 "${options[@]:0:6}"
+    grep -q "the same query goes on" err || break
+done
+mv out rounds.csv
+cp fresh.idx once.idx
+ok focus query --data $data --index once.idx --expensive large --class 1 --labels 500
+[ "$turns" -gt 6 ] && cmp out rounds.csv || fail "$turns rounds: $(cat err)"
+ok focus "${timed[@]}" --labels 500 --time 0.000001 --count # every answer is known: no time is needed
+mv out known.csv
+ok focus "${timed[@]}" --labels 500 --count
+cmp out known.csv && grep -q ",0$" out || fail "--time 0.000001 with all answers: $(cat known.csv out)"
+cp fresh.idx timed.idx
 ok focus "${timed[@]}" --labels 100 --recall 1 --precision 1 --time 1000
 check answers out large-answers 1 1 1
 cp one.idx timed.idx

@@ -94,12 +94,14 @@ static void tell_stride(const focus_query *q)
 {
     const double asked = (double)(q->asker->runs + q->asker->known);
     if (q->stride == 1) {
-        log_info("looking at every s-th frame alone would miss more of the tracks for any s above 1");
+        log_info("looking at every s-th frame alone would miss more of the tracks for any s from 2 to %d",
+                 FOCUS_STRIDE_MOST);
     } else {
-        log_info(
-            "looking at one frame in %lld alone, the fewest that show the share %g of all tracks, needs %lld runs: "
-            "%.2f times those of this query",
-            (long long)q->stride, q->recall, (long long)q->stride_runs, (double)q->stride_runs / fmax(asked, 1.0));
+        log_info("looking at one frame in %lld alone, the cheapest up to %d that shows the share %g of all tracks, "
+                 "needs %lld "
+                 "runs: %.2f times those of this query",
+                 (long long)q->stride, FOCUS_STRIDE_MOST, q->recall, (long long)q->stride_runs,
+                 (double)q->stride_runs / fmax(asked, 1.0));
     }
 }
 

@@ -39,21 +39,43 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Returns the end of the round that begins with item `at` and asks about `most` items that have no answer yet. [out]
+ * missing: so many it has. */
+static int64_t end_of_round(const focus_query *q, const int64_t *item, int64_t at, int64_t count, int64_t most,
+                            int64_t *missing)
+{
+    *missing = 0;
+    while (at < count && *missing < most) {
+        *missing += q->asker->index->answer[item[at]] < 0;
+        ++at;
+    }
+    return at;
+}
+
+/* Whatever the time is, a query asks one round: so the same query again gets on. */
+static bool time_is_up(const focus_query *q)
+{
+    return q->seconds > 0.0 && q->rounds > 0 && clock_seconds() - q->start >= q->seconds;
+}
+
 /* Asks about units, each once; [in, out] unit: [count] their items afterwards, ascending. With q->seconds in rounds,
- * until the time is up: q->late. */
+ * until the time is up: q->late. What has its answer takes no time. */
 static weft_status ask(focus_query *q, int64_t *unit, int64_t count)
 {
     const int64_t most = q->seconds > 0.0 ? ROUND : count;
+    int64_t missing, end;
     for (int64_t i = 0; i < count; ++i) {
         unit[i] = focus_unit_item(&q->units, unit[i]);
     }
     qsort(unit, (size_t)count, sizeof *unit, by_number);
-    for (int64_t at = 0; at < count; at += most) {
-        q->late = q->late || (q->seconds > 0.0 && clock_seconds() - q->start >= q->seconds);
+    for (int64_t at = 0; at < count; at = end) {
+        end = end_of_round(q, unit, at, count, most, &missing);
+        q->late = q->late || (missing > 0 && time_is_up(q));
         if (q->late) {
             return WEFT_OK;
         }
-        WEFT_TRY(focus_asker_ask(q->asker, unit + at, smaller(most, count - at)));
+        q->rounds += missing > 0;
+        WEFT_TRY(focus_asker_ask(q->asker, unit + at, end - at));
     }
     return WEFT_OK;
 }

@@ -38,6 +38,7 @@ typedef struct focus_query {
     int32_t high_alone; /* the hi of a query that time ends, whose answers below hi are not all verified */
     bool importance;    /* lo is of the second sample */
     double start;
+    int64_t rounds;      /* in which the network was asked */
     bool late;           /* the time was up: lo is where it was up, or the sample is not whole, and drawn is 0 */
     double kept;         /* share of the class that the answers hold at least; less than `recall` where it is late */
     focus_label *sample; /* [drawn] labels of the uniform sample, ascending */

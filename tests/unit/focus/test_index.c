@@ -14,6 +14,7 @@
 #include "focus/index/focus_index_layout.h"
 #include "focus/index/focus_units.h"
 #include "support/folder.h"
+#include "support/random.h"
 #include "support/test.h"
 
 static const char cheap[] = "00112233445566778899aabbccddeeff", expensive[] = "ffeeddccbbaa99887766554433221100";
@@ -307,6 +308,67 @@ static void test_items_of_a_span(void **state)
 
 /* ---- damage ---- */
 
+/* The cheapest stride that shows a share of all tracks, found by looking at every item for each of them. */
+static int64_t stride_by_hand(const item_origin *origin, int64_t items, int64_t tracks, double share, int64_t *runs)
+{
+    enum { TRACKS_MOST = 12 };
+    int64_t best = 1;
+    *runs = items;
+    for (int64_t stride = 2; stride <= FOCUS_STRIDE_MOST; ++stride) {
+        bool seen[TRACKS_MOST] = {false};
+        int64_t boxes = 0, shown = 0;
+        for (int64_t i = 0; i < items; ++i) {
+            const bool looked_at = origin[i].frame % stride == 0;
+            boxes += looked_at;
+            shown += looked_at && !seen[origin[i].track];
+            seen[origin[i].track] = seen[origin[i].track] || looked_at;
+        }
+        if ((double)shown >= share * (double)tracks && boxes <= *runs) {
+            best = stride;
+            *runs = boxes;
+        }
+    }
+    return best;
+}
+
+static void test_the_cheapest_stride(void **state)
+{
+    (void)state;
+    static const double shares[] = {0.5, 0.9, 1.0};
+    enum { TRACKS = 12, LONGEST = 40 };
+    item_origin origin[TRACKS * LONGEST];
+    uint64_t random = 3;
+    int beyond = 0; /* a smaller stride than the best showed too few */
+    for (int trial = 0; trial < 60; ++trial) {
+        int64_t items = 0;
+        const uint32_t frames = 1 + test_random(&random) % 200;
+        for (uint32_t frame = 0; frame < frames; ++frame) {
+            for (uint32_t t = 0; t < TRACKS && items < TRACKS * LONGEST; ++t) {
+                const uint32_t first = (t * 37 + (uint32_t)trial * 11) % frames;
+                const bool here = frame >= first && frame < first + 1 + (t * 7 + (uint32_t)trial) % LONGEST;
+                if (here && test_random(&random) % 4 > 0) {
+                    origin[items++] = (item_origin){.frame = frame, .track = t};
+                }
+            }
+        }
+        for (int k = 0; k < 3; ++k) {
+            int64_t runs, expected_runs, stride;
+            const int64_t expected = stride_by_hand(origin, items, TRACKS, shares[k], &expected_runs);
+            ASSERT_OK(focus_units_stride(origin, items, TRACKS, shares[k], &stride, &runs));
+            assert_int_equal(stride, expected);
+            assert_int_equal(runs, expected_runs);
+            int32_t seen[TRACKS] = {0};
+            for (int64_t s = 2; s < stride; ++s) {
+                if ((double)focus_units_of_stride(origin, items, s, seen, &runs) < shares[k] * TRACKS) {
+                    ++beyond;
+                    break;
+                }
+            }
+        }
+    }
+    assert_true(beyond > 5);
+}
+
 static void test_every_cut_leaves_the_closed_blocks(void **state)
 {
     (void)state;
@@ -460,6 +522,7 @@ int main(void)
         cmocka_unit_test_teardown(test_origins_are_read_as_written, clean),
         cmocka_unit_test_teardown(test_tracks_are_counted_once, clean),
         cmocka_unit_test_teardown(test_items_of_a_span, clean),
+        cmocka_unit_test(test_the_cheapest_stride),
         cmocka_unit_test_teardown(test_every_cut_leaves_the_closed_blocks, clean),
         cmocka_unit_test_teardown(test_every_changed_byte_is_found, clean),
         cmocka_unit_test_teardown(test_other_files_are_refused_in_words, clean),
