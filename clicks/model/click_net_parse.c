@@ -144,6 +144,7 @@ static weft_status read_words(const click_net *net, layer_words *words, click_la
     if (data) {
         return read_columns(words, layer);
     }
+    WEFT_TRY(layer_words_keys(words, 1));
     for (int i = 1; i < words->count; ++i) {
         const bool key = strchr(words->word[i], '=') != NULL;
         WEFT_TRY(key ? read_key(net, words, words->word[i], layer) : read_word(net, words, words->word[i], layer));

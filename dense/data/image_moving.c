@@ -295,12 +295,12 @@ static weft_status take_known(const char *path, const image_options *options, im
     for (int64_t i = 0; i < options->known_count; ++i) {
         const item_origin *from = &options->known[i];
         const image_file *file = (int64_t)from->frame < files->count ? &files->file[from->frame] : NULL;
-        WEFT_CHECK(
-            file != NULL && from->left + from->width <= file->width && from->top + from->height <= file->height,
-            WEFT_ERR_DATA,
-            "%s: frame %lld, in which something moved, is missing or has another size: give the frames that were "
-            "looked at then",
-            path, (long long)from->frame + 1);
+        WEFT_CHECK(file != NULL && from->left + from->width <= file->width && from->top + from->height <= file->height,
+                   WEFT_ERR_DATA,
+                   "%s: frame %lld, in which something moved, is missing or has another size (numbers are of the %lld "
+                   "frames that are "
+                   "there, in the order of their names): give the frames that were looked at then",
+                   path, (long long)from->frame + 1, (long long)files->count);
         m->box[m->count++] = (motion_box){.left = from->left,
                                           .top = from->top,
                                           .width = from->width,

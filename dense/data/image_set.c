@@ -67,6 +67,9 @@ static weft_status find_frames(const image_options *options, const char *path, c
     const image_format asked = options->format;
     WEFT_CHECK(asked == IMAGE_FORMAT_AUTO || asked == IMAGE_FORMAT_LOOSE || asked == IMAGE_FORMAT_TAR, WEFT_ERR_USAGE,
                FLAG_MOTION ": frames are a folder or a tar of images without classes: leave " FLAG_IMAGE_FORMAT " out");
+    WEFT_CHECK(strncmp(path, "synth:", 6) != 0, WEFT_ERR_USAGE,
+               "%s: " FLAG_MOTION " looks at frames in a folder or a tar, which weft convert makes of synth:traffic",
+               path);
     WEFT_CHECK(options->paths > 1 || file_exists(path), WEFT_ERR_NOINPUT, "%s: there is no such file or folder", path);
     *reader = options->paths <= 1 && image_reader_tar.matches(path) ? &image_reader_tar : &image_reader_loose;
     return WEFT_OK;

@@ -160,6 +160,8 @@ net_size net_size_of(const network *net, int index);
 
 /* needed[layers], all false: becomes true for the layers that the output depends on. */
 void net_needed(const network *net, bool *needed);
+/* Names on the log the first layer that the output does not depend on: a mistake, most likely. */
+weft_status net_warn_idle(const network *net);
 
 /* Returns true if some layer is a batch norm. */
 bool net_has_norm(const network *net);

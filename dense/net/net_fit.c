@@ -3,6 +3,8 @@
 
 #include <assert.h>
 
+#include "base/alloc.h"
+#include "base/log.h"
 #include "dense/data/texts/text_options.def"
 
 /* Elements of one image's layer, and of one layer's weights: more is a mistake of the text, and would overflow in
@@ -313,6 +315,24 @@ void net_needed(const network *net, bool *needed)
             needed[layer->other] = true;
         }
     }
+}
+
+weft_status net_warn_idle(const network *net)
+{
+    bool *needed = NULL;
+    WEFT_TRY(WEFT_NEW_ZERO(&needed, net->layers, WEFT_MEM_GENERAL));
+    net_needed(net, needed);
+    int i = 0;
+    while (i < net->layers && needed[i]) {
+        ++i;
+    }
+    if (i < net->layers) {
+        log_warn("%s: line %d: what comes out does not depend on layer '%s', which is not trained: let a layer read it "
+                 "(from=%s, add %s), or leave it out",
+                 net->origin, net->layer[i].line, net->layer[i].name, net->layer[i].name, net->layer[i].name);
+    }
+    weft_free(needed);
+    return WEFT_OK;
 }
 
 bool net_has_norm(const network *net)

@@ -1,4 +1,6 @@
 /* dense/net/net_parse.c: text to layers; see dense/net/net.h. */
+#include <float.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,6 +47,8 @@ static weft_status read_pair(const layer_words *words, net_field field, char *te
         pair[1] = pair[0];
         return WEFT_OK;
     }
+    WORDS_CHECK(words, cross != text && cross[1] != '\0' && strchr(cross + 1, 'x') == NULL,
+                "%s '%s' is no whole number and no pair of them such as 3x5", what, text);
     *cross = '\0';
     WEFT_TRY(read_count(words, what, text, least, &pair[0]));
     return read_count(words, what, cross + 1, least, &pair[1]);
@@ -64,6 +68,7 @@ static weft_status read_value(const layer_words *words, char *text, net_layer *l
         return layer_words_chance(words, "dropout", text, &layer->value);
     }
     WORDS_CHECK(words, number_parse_real(text, &layer->value), "'%s' is not a number", text);
+    WORDS_CHECK(words, fabs(layer->value) <= (double)FLT_MAX, "'%s' is too large for a float32", text);
     WORDS_CHECK(words, layer->kind != NET_LAYERNORM || (layer->value > 0 && layer->value < 1),
                 "epsilon %s: a number above 0 and below 1", text);
     return WEFT_OK;
@@ -168,6 +173,7 @@ static weft_status read_layer(network *net, layer_words *words)
                     row->word, net_field_word(row->number[i]), row->usage);
         WEFT_TRY(read_field(net, words, row->number[i], words->word[next], &layer));
     }
+    WEFT_TRY(layer_words_keys(words, next));
     for (; next < words->count; ++next) {
         WEFT_TRY(read_key(net, words, words->word[next], &layer));
     }

@@ -146,7 +146,10 @@ static weft_status begin(const char *path, const focus_head *head, int flags, fo
     WEFT_TRY(WEFT_NEW(&w->origin, FOCUS_BLOCK_ITEMS, WEFT_MEM_FOCUS));
     WEFT_TRY(file_lock_take(lock, NULL, &w->lock));
     w->fd = open(path, flags | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0666);
-    WEFT_CHECK(w->fd >= 0 || errno != EEXIST, WEFT_ERR_USAGE, "%s: exists: choose another name, or remove it", path);
+    WEFT_CHECK(
+        w->fd >= 0 || errno != EEXIST, WEFT_ERR_USAGE,
+        "%s: exists since a moment, as if another process had begun it: run the command again, or choose another name",
+        path);
     return w->fd >= 0 ? WEFT_OK : file_fail_output(errno, path);
 }
 

@@ -357,6 +357,10 @@ grep -q "^| layer4.2.conv3 | conv | 7 x 7 x 2048 | 1048576 |" out || fail "info:
 "$weft" info one >out 2>err || fail "info of a run: $(cat err)"
 grep -q "^best so far: valid none, test 0" out && grep -q "^--batch-size: 64" out && ! grep -q "^--hidden" out ||
     fail "info of a run on images: $(cat out)"
+printf 'relu\nconv 4 3\nlinear classes from=relu1\n' >idle.net
+"$weft" info idle.net >out 2>err && grep -q "idle.net: line 2: what comes out does not depend on layer 'conv1'" err || fail "info: $(cat err)"
+"$weft" train "${options[@]/small.net/idle.net}" --epochs 1 --run-dir idle >out 2>err || fail "a layer that nothing reads: $(cat err)"
+grep -q "idle.net: line 2: what comes out does not depend on layer 'conv1'" err || fail "a layer that nothing reads is not told: $(cat err)"
 "$weft" info small.net >out 2>err || fail "info: $(cat err)"
 
 "$weft" train --data $data --model mlp --epochs 1 --threads 1 --pin off --quiet --run-dir mlp >out 2>err || fail "mlp: $(cat err)"

@@ -81,6 +81,7 @@ static weft_status decide_network(weft_comm *comm, const image_set *set, weft_op
     if (comm_rank(comm) == 0) {
         status = net_read(option_text(options, OPT_MODEL), &net);
         status = status == WEFT_OK ? check_file(&net, set, options) : status;
+        status = status == WEFT_OK ? net_warn_idle(&net) : status;
         status = status == WEFT_OK ? net_write_line(&net, &line) : status;
         net_destroy(&net);
     }

@@ -107,6 +107,18 @@ weft_status layer_words_count(const layer_words *words, const char *what, const 
     return WEFT_OK;
 }
 
+weft_status layer_words_keys(const layer_words *words, int first)
+{
+    for (int i = first; i < words->count; ++i) {
+        const size_t bytes = strcspn(words->word[i], "=");
+        for (int k = first; k < i && words->word[i][bytes] == '='; ++k) {
+            WORDS_CHECK(words, strncmp(words->word[k], words->word[i], bytes + 1) != 0,
+                        "%s and %s: two values of one key", words->word[k], words->word[i]);
+        }
+    }
+    return WEFT_OK;
+}
+
 weft_status layer_words_switch(const layer_words *words, const char *what, const char *text, bool *value)
 {
     WORDS_CHECK(words, strcmp(text, "on") == 0 || strcmp(text, "off") == 0, "%s '%s' is not on or off", what, text);

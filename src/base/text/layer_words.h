@@ -43,6 +43,8 @@ weft_status layer_words_kind(const layer_words *words, const char *word, const c
 /* A whole number from least to most. what: its name in messages. */
 weft_status layer_words_count(const layer_words *words, const char *what, const char *text, int64_t least, int64_t most,
                               int64_t *value);
+/* KEY=VALUE words from `first` on have different keys. Call it before these words are changed. */
+weft_status layer_words_keys(const layer_words *words, int first);
 /* "on" or "off". */
 weft_status layer_words_switch(const layer_words *words, const char *what, const char *text, bool *value);
 /* A probability, at least 0 and less than 1. */

@@ -232,7 +232,11 @@ static void test_mistakes(void **state)
     refuse("conv 3 3 strid=1\n", "no key 'strid' here: conv CHANNELS KERNEL");
     refuse("conv 3 3 4\n", "'4' is one word too many");
     refuse("conv 0 3\n", "channels '0' is not a whole number from 1");
-    refuse("conv 3 3x\n", "kernel '' is not a whole number");
+    refuse("conv 3 3x\n", "line 1: kernel '3x' is no whole number and no pair of them such as 3x5");
+    refuse("conv 3 3x3x3\n", "kernel '3x3x3' is no whole number");
+    refuse("conv 3 3 pad=1 pad=2\n", "pad=1 and pad=2: two values of one key");
+    refuse("relu from=input from=input\n", "from=input and from=input: two values of one key");
+    refuse("scale 1e39\n", "'1e39' is too large for a float32");
     refuse("conv 99999999999999999999 3\n", "is not a whole number");
     refuse("conv classes 3\n", "channels 'classes' is not a whole number");
     refuse("dropout 1\n", "a probability is at least 0 and less than 1");

@@ -43,6 +43,7 @@ static weft_status describe(const char *what, network *net)
     int64_t parameters = 0;
     fact_list list = {.rows = 0};
     WEFT_TRY(net_open(what, net));
+    WEFT_TRY(net_warn_idle(net));
     assert(net->layers > 0); /* net_open refuses a network without layers */
     net_zoo_usual(what, &input, &net->words, &classes);
     const net_layer *last = &net->layer[net->layers - 1];
