@@ -18,15 +18,15 @@ grown=(--data "synth:clicks,rows=40k,ids=20k,fields=4,numbers=2" --model deepfm 
 files() { find "$1" -type f 2>/dev/null | sort | xargs -r stat -c '%n %i %s' 2>/dev/null; }
 # killed COUNT: runs on so many ranks, of which one is killed, on two between its file of rows and the other's, too.
 killed() {
-    local count=$1 attempt job rank changes before now kills=0
+    local count=$1 job rank changes before now kills=0
     ok ranks "$count" "$weft" train "${grown[@]}" --run-dir "whole-$count"
-    for attempt in 1 2 3; do # each time when files have changed some times more
+    for _ in $(seq 9); do # three times, when files have changed more often each time; a busy machine may miss the moment
         mpirun --oversubscribe --bind-to none -np "$count" "$weft" train "${grown[@]}" --run-dir "killed-$count" \
             $([ -d "killed-$count" ] && echo --resume) >out 2>err &
         job=$!
         changes=0
         before=$(files "killed-$count")
-        while [ "$changes" -lt $((2 * attempt + count)) ] && kill -0 $job 2>/dev/null; do
+        while [ "$changes" -lt $((2 * kills + 2 + count)) ] && kill -0 $job 2>/dev/null; do
             now=$(files "killed-$count")
             [ "$now" = "$before" ] || changes=$((changes + 1))
             before=$now
@@ -37,6 +37,10 @@ killed() {
         fi
         wait $job 2>/dev/null
         [ -d "killed-$count/ckpt" ] || rm -rf "killed-$count" # nothing stands yet
+        if [ $kills -eq 3 ] || { [ $kills -gt 0 ] && [ -e "killed-$count/weights.npz" ]; }; then
+            break
+        fi
+        [ ! -e "killed-$count/weights.npz" ] || rm -rf "killed-$count" # it came to its end
     done
     [ $kills -gt 0 ] || fail "no run was killed"
     ok ranks "$count" "$weft" train "${grown[@]}" --run-dir "killed-$count" $([ -d "killed-$count" ] && echo --resume)
