@@ -84,6 +84,12 @@ static weft_status take_value(const weft_options *options, option_id id, argumen
     }
     /* A switch takes the next word unless it is an option: what is no choice is refused, not left over. */
     bool alone = option_is_switch(row) && (next == NULL || next[0] == '-');
+    /* A flag takes the word for what it is, which would be an argument too many, or a file of that name. */
+    if (row->type == OPTION_FLAG && next != NULL && (strcmp(next, "on") == 0 || strcmp(next, "off") == 0)) {
+        arguments->at++;
+        *value = next;
+        return WEFT_OK;
+    }
     if (row->type == OPTION_FLAG || alone) {
         *value = "on";
         return WEFT_OK;

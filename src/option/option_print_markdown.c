@@ -90,7 +90,7 @@ void option_print_markdown(const option_catalog *catalog, FILE *out)
         "the two.\n\n"
         "`--name value` and `--name=value` are the same, and so are `-` and `_` inside names. A flag is written "
         "`--name`,\n"
-        "`--no-name` or `--name=on|off`, and so may be an option that has on and off among its choices; `--` ends the "
+        "`--no-name` or `--name on|off`, and so may be an option that has on and off among its choices; `--` ends the "
         "options.\n"
         "Sizes take KiB, MiB, GiB, TiB (or K, M, G, T, the same), and so do lists of numbers, in which A..B is A, 2 A, "
         "4 A, ... up to B;\n"

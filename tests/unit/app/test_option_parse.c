@@ -240,6 +240,9 @@ static void test_switches(void **state)
         {"train --gradient-tracking=auto", "auto"},
         {"train --no-gradient-tracking", "off"},
         {"train --no_tracking --dry-run", "off"},
+        {"train --dry-run on", "auto"},
+        {"train --nesterov off --dry-run --gradient-tracking on", "on"},
+        {"train --quiet off", "auto"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -253,6 +256,7 @@ static void test_switches(void **state)
     refuse("train --no-gradient-tracking=on", "takes no value");
     refuse("train --no-gradient-tracking --gradient-tracking", "--gradient-tracking is already off");
     refuse("train --no-sync", "unknown option --no-sync");
+    refuse("train --nesterov off --nesterov", "--nesterov: --nesterov is already off");
 }
 
 /* ---- config ----------------------------------------------------------------------------------------------------- */
