@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/philox.h"
+#include "base/text/append.h"
 #include "dense/data/decode/image_decode.h"
 #include "dense/data/image_hash.h"
 #include "dense/data/image_options.def"
@@ -132,7 +133,8 @@ bool image_set_looks_like(const char *path)
     return image_inner_exists(path);
 }
 
-static void name_set(const char *path, image_set *set)
+/* paths: of which `path` is the first. */
+static void name_set(const char *path, int paths, image_set *set)
 {
     size_t end = strlen(path);
     while (end > 1 && path[end - 1] == '/') {
@@ -142,7 +144,11 @@ static void name_set(const char *path, image_set *set)
     while (begin > 0 && path[begin - 1] != '/') {
         begin -= 1;
     }
-    snprintf(set->name, sizeof set->name, "%.*s", (int)(end - begin), path + begin);
+    set->name[0] = '\0';
+    text_append(set->name, sizeof set->name, "%.*s", (int)(end - begin), path + begin);
+    if (paths > 1) {
+        text_append(set->name, sizeof set->name, " and %d more", paths - 1);
+    }
 }
 
 const char *image_memory_flag(const image_options *options)
@@ -219,7 +225,7 @@ static weft_status open_local(weft_comm *comm, const char *path, const image_opt
     WEFT_TRY(file_path(place, "%s", path));
     WEFT_TRY(find_reader(options, place, &reader));
     set->format = reader->format;
-    name_set(path, set);
+    name_set(path, options->paths, set);
     WEFT_TRY(reader->open(comm, place, options, set));
     if (options->teacher != NULL) {
         WEFT_TRY(image_set_teach(options->teacher, options->temperature, options->trained, set));

@@ -129,10 +129,10 @@ photos() { # RUN EXPECTED DATA ARGUMENTS
 # 48 for the moments, then 48 to train with and 12 to test with, and these again; 12 for the final test
 photos photos0 "0 0 108 read; 0 0 60 read; 0 0 180 read; " photos --cache-memory 1
 photos photos1 "48 0 60 read; 60 0 0 unread; 120 0 60 read; " photos
-photos photos2 "48 0 60 read; 60 0 0 unread; 120 0 60 read; " photos.tar --cache-dir kept
+photos photos2 "48 0 60 read; 60 0 0 unread; 120 0 60 read; " photos.tar --cache-dir kept --cache-disk 64M
 photos photos3 "108 0 60 unread; 60 0 0 unread; 180 0 60 unread; " photos.tar.gz
-photos photos4 "48 60 0 unread; 60 0 0 unread; 120 60 0 unread; " photos.tar --cache-dir kept
-photos photos5 "0 108 0 unread; 0 60 0 unread; 0 180 0 unread; " photos.tar --cache-dir kept --cache-memory 1
+photos photos4 "48 60 0 unread; 60 0 0 unread; 120 60 0 unread; " photos.tar --cache-dir kept --cache-disk 64M
+photos photos5 "0 108 0 unread; 0 60 0 unread; 0 180 0 unread; " photos.tar --cache-dir kept --cache-disk 64M --cache-memory 1
 mpirun -np 2 --oversubscribe --bind-to none "$weft" train "${photos[@]}" --data photos --run-dir photos6 >out 2>err ||
     fail "2 ranks: $(cat err)"
 look photos6 | grep -q "120 0 60 read; $" || fail "2 ranks: $(look photos6)"
@@ -224,6 +224,8 @@ model=photos.safetensors answer exported loose
 model=unended answer unended-answers loose
 "$weft" predict --data loose --checkpoint photos1 --threads 1 --pin off --format json --out fourth >first.json 2>err || fail "predict: $(cat err)"
 [ "$(grep -c "cut.png: malformed PNG file" err)" -eq 1 ] || fail "a damaged file: $(cat err)"
+"$weft" predict photos1 loose loose/cut.png --threads 1 --pin off --out places >out 2>err && grep -q "; images: loose and 1 more;" out ||
+    fail "two places: $(cat out err)"
 python3 - <<'CHECK' || fail "answers of loose images"
 import csv, json, struct
 def read(name):
