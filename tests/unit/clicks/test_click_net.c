@@ -167,6 +167,7 @@ static void test_mistakes(void **state)
     refuse("linear classes\n", 3, "outputs 'classes' is not a whole number from 1 to 1048576");
     refuse("linear 1 2\n", 3, "'2' is one word too many: linear OUTPUTS");
     refuse("linear 1 bias=no\n", 3, "bias 'no' is not on or off");
+    refuse("linear 1 bias=on bias=off\n", 3, "bias=on and bias=off: two values of one key");
     refuse("linear 1 dropout=0.5\n", 3, "no key 'dropout' here: linear OUTPUTS [bias=on] [from=NAME]");
     refuse("relu\nmlp 4,,4\nlinear 1\n", 3, "my.net: line 2: mlp 4,,4: expected sizes of layers");
     refuse("mlp 4 dropout=1\nlinear 1\n", 3, "dropout 1: a probability is at least 0 and less than 1");
