@@ -86,6 +86,11 @@ for seconds in 0.5 1.2; do
 done
 cp -r one unwritten
 sed -i '$d' unwritten/trials.jsonl # the end of the trial that is complete
+cp -r unwritten outside
+sed 's/0.1]/0.05]/' space.toml >other.toml
+ok "$weft" tune other.toml "${how[@]:1}" --run-dir outside --resume --force
+grep -q "^$best,outside," outside/summary.csv && cmp {one,outside}/"trial-$(printf %04d "$best")/weights.npz" ||
+    fail "a trial that is not of the space any more trains again: $(cat outside/summary.csv)"
 find unwritten -name weights.npz -delete
 ok "$weft" tune "${how[@]}" --run-dir unwritten --resume
 [ "$(facts unwritten)" = "$(facts one)" ] || fail "a search that was killed before its last weights ends otherwise: $(diff <(facts one) <(facts unwritten))"

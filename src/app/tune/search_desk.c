@@ -297,8 +297,8 @@ static desk_order order_of(const search_desk *d, int trial, int64_t from, int64_
 static weft_status find_missing(const search_desk *d, int trial, desk_order *order, bool *found)
 {
     const sched_trial *t = sched_trial_at(d->sched, trial);
-    const bool runs = t->state == SCHED_RUNNING;
-    *found = runs || (t->state == SCHED_COMPLETED && d->trial[trial].unended);
+    const bool runs = t->state == SCHED_RUNNING, outside = d->trial[trial].number == DESK_OUTSIDE;
+    *found = runs || (t->state == SCHED_COMPLETED && d->trial[trial].unended && !outside);
     if (desk_is_population(d) && (*found || t->state == SCHED_PAUSED)) {
         int64_t epoch;
         WEFT_TRY(population_epoch(d, trial, &epoch));
