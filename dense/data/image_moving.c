@@ -298,8 +298,7 @@ static weft_status take_known(const char *path, const image_options *options, im
         WEFT_CHECK(file != NULL && from->left + from->width <= file->width && from->top + from->height <= file->height,
                    WEFT_ERR_DATA,
                    "%s: frame %lld, in which something moved, is missing or has another size (numbers are of the %lld "
-                   "frames that are "
-                   "there, in the order of their names): give the frames that were looked at then",
+                   "frames that are there, in the order of their names): give the frames that were looked at then",
                    path, (long long)from->frame + 1, (long long)files->count);
         m->box[m->count++] = (motion_box){.left = from->left,
                                           .top = from->top,

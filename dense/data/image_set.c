@@ -144,8 +144,7 @@ static void name_set(const char *path, int paths, image_set *set)
     while (begin > 0 && path[begin - 1] != '/') {
         begin -= 1;
     }
-    set->name[0] = '\0';
-    text_append(set->name, sizeof set->name, "%.*s", (int)(end - begin), path + begin);
+    snprintf(set->name, sizeof set->name, "%.*s", (int)(end - begin), path + begin);
     if (paths > 1) {
         text_append(set->name, sizeof set->name, " and %d more", paths - 1);
     }

@@ -83,15 +83,11 @@ static weft_status take_value(const weft_options *options, option_id id, argumen
         return WEFT_OK;
     }
     /* A switch takes the next word unless it is an option: what is no choice is refused, not left over. */
-    bool alone = option_is_switch(row) && (next == NULL || next[0] == '-');
-    /* A flag takes the word for what it is, which would be an argument too many, or a file of that name. */
-    if (row->type == OPTION_FLAG && next != NULL && (strcmp(next, "on") == 0 || strcmp(next, "off") == 0)) {
-        arguments->at++;
-        *value = next;
-        return WEFT_OK;
-    }
-    if (row->type == OPTION_FLAG || alone) {
-        *value = "on";
+    const bool alone = option_is_switch(row) && (next == NULL || next[0] == '-'), flag = row->type == OPTION_FLAG;
+    if (flag || alone) { /* a flag takes the words that would else be an argument too many, or a file of that name */
+        const bool said = flag && next != NULL && (strcmp(next, "on") == 0 || strcmp(next, "off") == 0);
+        arguments->at += said;
+        *value = said ? next : "on";
         return WEFT_OK;
     }
     WEFT_CHECK(next != NULL && strncmp(next, "--", 2) != 0, WEFT_ERR_USAGE, "%s: needs a value (%s)", written,

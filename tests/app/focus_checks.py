@@ -1,8 +1,8 @@
 """focus_checks.py: an index of weft focus and its answers, beside what weft predict says of both networks.
 
 index FILE PREDICTIONS: each score of the index is the log-odds of probabilities.npy of the cheap network.
-answers CSV PREDICTIONS CLASS R P [FIRST LAST]: recall and precision of answers by predictions.npy of the expensive network,
-    of images FIRST to LAST alone; verified ones are all of the class.
+answers CSV PREDICTIONS CLASS R P [FIRST LAST]: recall and precision of answers by predictions.npy of the expensive
+    network, of images FIRST to LAST alone; verified ones are all of the class.
 count CSV PREDICTIONS CLASS: the interval holds how many items are of the class.
 plan CSV SMALL LARGE: agreement and plans of every s-th item by predictions.npy of both networks.
 pictures FOLDER FIRST LAST: writes small pictures FIRST .. LAST - 1 as PNG.

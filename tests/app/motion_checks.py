@@ -1,8 +1,8 @@
 """motion_checks.py: an index of moving things beside the truth of made traffic, and answers beside those of weft predict.
 
 truth FILE TRUTH: every thing that is 10 pixels wide or more has one box, near it, in nearly every frame; a track is one thing.
-answers CSV FILE PREDICTIONS CLASS [FIRST LAST]: answers are the tracks whose surest box in frames FIRST to LAST the network
-    takes for the class, all verified.
+answers CSV FILE PREDICTIONS CLASS [FIRST LAST]: answers are the tracks whose surest box in frames FIRST to LAST the
+    network takes for the class, all verified.
 count CSV FILE PREDICTIONS CLASS: all tracks were asked about, and so many are of the class.
 scene FILE LEAST TRACKS: at least so many boxes a track, of at least so many tracks.
 stride LOG FILE SHARE: what the log of a query whose answers the index holds all says about them and about every s-th frame.

@@ -20,7 +20,7 @@ files() { find "$1" -type f 2>/dev/null | sort | xargs -r stat -c '%n %i %s' 2>/
 killed() {
     local count=$1 job rank changes before now kills=0
     ok ranks "$count" "$weft" train "${grown[@]}" --run-dir "whole-$count"
-    for _ in $(seq 9); do # three times, when files have changed more often each time; a busy machine may miss the moment
+    for _ in $(seq 9); do # 3 kills, each when files have changed more often; a busy machine may miss one
         mpirun --oversubscribe --bind-to none -np "$count" "$weft" train "${grown[@]}" --run-dir "killed-$count" \
             $([ -d "killed-$count" ] && echo --resume) >out 2>err &
         job=$!

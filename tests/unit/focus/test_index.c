@@ -306,8 +306,6 @@ static void test_items_of_a_span(void **state)
     focus_index_close(&index);
 }
 
-/* ---- damage ---- */
-
 /* The cheapest stride that shows a share of all tracks, found by looking at every item for each of them. */
 static int64_t stride_by_hand(const item_origin *origin, int64_t items, int64_t tracks, double share, int64_t *runs)
 {
@@ -368,6 +366,8 @@ static void test_the_cheapest_stride(void **state)
     }
     assert_true(beyond > 5);
 }
+
+/* ---- damage ---- */
 
 static void test_every_cut_leaves_the_closed_blocks(void **state)
 {
